@@ -1,0 +1,37 @@
+/** Who calls, and what they called: everything of a request that outlives its parsing. */
+import type { CredentialKind, Role } from '../../lib/model/credential.ts'
+
+/** A caller whose credential was checked. Identity comes from nowhere else. */
+export interface Principal {
+  readonly kind: CredentialKind
+  /** What audit events and operations name: `user:<id>` or `apikey:<id>`. */
+  readonly subject: string
+  readonly userId: string | undefined
+  readonly credentialId: string
+  readonly isOperator: boolean
+  /** The role in the organization that the route names, read in the same statement as the credential; undefined: no member. */
+  readonly role: Role | undefined
+}
+
+/** One API call. */
+export interface Call {
+  readonly principal: Principal
+  readonly requestId: string
+  readonly clientIp: string
+  readonly method: string
+  /** The route's template, e.g. `/v1/organizations/{org}`. */
+  readonly route: string
+  readonly pathParams: Readonly<Record<string, string>>
+  /** The raw Idempotency-Key, quotes stripped; undefined when none was sent. */
+  readonly idempotencyKey: string | undefined
+  /** SHA-256 of the canonical body (sorted keys, after defaults) and query. */
+  readonly fingerprint: Buffer
+}
+
+/** An answer, ready to be sent and to be kept for replays. */
+export interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** undefined: no body (204). */
+  readonly body?: unknown
+}

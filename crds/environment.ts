@@ -1,0 +1,108 @@
+/** The Environment resource: spec and status, once, for both stores, REST and documents. */
+import { z } from 'zod'
+import {
+  DATA_MODES,
+  DELETION_POLICIES,
+  ENVIRONMENT_KINDS,
+  MAX_TTL_HOURS,
+  PHASES,
+  POSTGRES_MAJOR,
+} from '../lib/model/environment.ts'
+import { id } from '../lib/model/identifiers.ts'
+import { REQUEST_VERBS } from '../lib/model/operation.ts'
+import { BYTES_QUANTITY, CPU_QUANTITY } from '../lib/model/quantity.ts'
+import type { Resource } from '../lib/model/resource.ts'
+import { condition } from './conditions.ts'
+
+const timestamp = z
+  .string()
+  .max(40)
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z$/)
+
+/** The effective figures of an environment: on the single box memory, storage and CPU shape Postgres' settings, on Kubernetes the pod. */
+export const resourcesSchema = z.object({
+  cpu: z.string().regex(CPU_QUANTITY).max(8).describe('CPU limit, e.g. 500m or 2'),
+  memory: z.string().regex(BYTES_QUANTITY).max(8).describe('Memory limit, e.g. 256Mi or 1Gi'),
+  storage: z.string().regex(BYTES_QUANTITY).max(8).describe('Disk size, e.g. 1Gi; may only grow'),
+  maxConnections: z.int().min(5).max(5000).describe('max_connections for the tenant, the control plane’s own aside'),
+})
+
+export const environmentSpec = z.object({
+  organizationId: id.max(64).describe('Organization the environment belongs to'),
+  projectId: id.max(64).describe('Project the environment belongs to'),
+  environmentId: id.max(64).describe('Id of the environment within its project'),
+  kind: z.enum(ENVIRONMENT_KINDS).describe('production, staging or preview; immutable'),
+  dataMode: z.enum(DATA_MODES).optional().describe('What a clone takes from its source'),
+  sourceEnvironmentId: id
+    .max(64)
+    .optional()
+    .describe('Environment of the same project to clone from; absent: starts empty'),
+  region: z.string().min(1).max(64).optional().describe('A label without meaning for self-hosted deployments'),
+  postgresMajor: z.literal(POSTGRES_MAJOR).optional().describe('Major version of Postgres'),
+  suspended: z.boolean().optional().describe('true stops Postgres and keeps the data'),
+  ttlHours: z
+    .int()
+    .min(1)
+    .max(MAX_TTL_HOURS)
+    .optional()
+    .describe('Preview only: hours to live from creation, where expiresAt is absent'),
+  expiresAt: timestamp.optional().describe('Preview only: when the environment is deleted, RFC 3339 UTC'),
+  deletionProtection: z.boolean().optional().describe('true refuses deletion'),
+  deletionPolicy: z.enum(DELETION_POLICIES).optional().describe('What becomes of the data at deletion'),
+  image: z
+    .string()
+    .min(1)
+    .max(512)
+    .optional()
+    .describe('Postgres image; absent: the operator’s default, pinned in status.image'),
+  resources: resourcesSchema
+    .partial()
+    .optional()
+    .describe('Figures in force; absent ones are the operator’s defaults for the kind'),
+  request: z
+    .object({
+      id: z.string().min(1).max(64).describe('Operation id'),
+      seq: z.int().min(1).describe('Counts the environment’s requests; never falls'),
+      verb: z.enum(REQUEST_VERBS).describe('What was asked for'),
+    })
+    .optional()
+    .describe('The API server’s latest request; absent for resources made with kubectl alone'),
+})
+export type EnvironmentSpec = z.infer<typeof environmentSpec>
+
+export const endpointSchema = z.object({
+  host: z.string().max(253).describe('Name or address clients connect to'),
+  port: z.int().min(1).max(65535).describe('TCP port'),
+  sslmode: z.enum(['disable', 'prefer', 'require', 'verify-full']).describe('What clients should ask for'),
+})
+export type Endpoint = z.infer<typeof endpointSchema>
+
+export const environmentStatus = z.object({
+  phase: z.enum(PHASES).optional().describe('Where the environment stands'),
+  phaseTransitionTime: timestamp.optional().describe('When the phase last changed'),
+  observedGeneration: z.int().min(0).optional().describe('The generation this status was judged for'),
+  conditions: z.array(condition).max(16).optional().describe('Details, by type'),
+  operation: z
+    .object({
+      id: z.string().max(64).describe('Request id this is about'),
+      seq: z.int().min(1).describe('Its number'),
+      outcome: z.enum(['running', 'succeeded', 'failed']).describe('How it stands'),
+      attempts: z.int().min(0).describe('Attempts so far'),
+      message: z.string().max(1024).optional().describe('Why it is not done, or why it failed'),
+    })
+    .optional()
+    .describe('How the request in spec.request stands'),
+  everReady: z
+    .boolean()
+    .optional()
+    .describe('true once the environment has been ready: its data is never initialized again'),
+  endpoint: endpointSchema.optional().describe('Where Postgres answers'),
+  expiresAt: timestamp.optional().describe('The expiry in force'),
+  image: z.string().max(512).optional().describe('The Postgres that runs, or ran last'),
+  lineage: z.string().max(128).optional().describe('Where the data came from: template:<key> or clone:<uid>'),
+  resources: resourcesSchema.optional().describe('The figures in force'),
+  deletionPolicy: z.enum(DELETION_POLICIES).optional().describe('The policy in force'),
+})
+export type EnvironmentStatus = z.infer<typeof environmentStatus>
+
+export type Environment = Resource<EnvironmentSpec, EnvironmentStatus>

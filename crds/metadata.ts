@@ -1,0 +1,49 @@
+/** Group, version, and every label, annotation and finalizer of ours. Nothing else spells them out. */
+import { createHash } from 'node:crypto'
+import { type EnvironmentPath, environmentName } from '../lib/model/identifiers.ts'
+
+export const GROUP = 'svc.internal'
+export const VERSION = 'v1alpha1'
+export const API_VERSION = `${GROUP}/${VERSION}`
+
+export const LABELS = {
+  organization: `${GROUP}/organization`,
+  project: `${GROUP}/project`,
+  environment: `${GROUP}/environment`,
+} as const
+
+export const ANNOTATIONS = {
+  /** "true" stops reconciling; deletion is still honoured. */
+  paused: `${GROUP}/paused`,
+  /** The audit actor on whose behalf the API server made or last changed the resource. */
+  actor: `${GROUP}/actor`,
+} as const
+
+/** Held by the operator on every Environment until its data is dealt with and a DeletionRecord is written. */
+export const ENVIRONMENT_FINALIZER = `${GROUP}/environment`
+
+const hexDigest = (text: string, length: number): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, length)
+
+/** An id as a label value: as it is up to 63 characters, else cut and hashed (a label holds no more). */
+export const labelValue = (id: string): string => (id.length <= 63 ? id : `${id.slice(0, 46)}-${hexDigest(id, 16)}`)
+
+/** The labels that the API server puts on an Environment. */
+export const environmentLabels = (path: EnvironmentPath): Record<string, string> => ({
+  [LABELS.organization]: labelValue(path.organizationId),
+  [LABELS.project]: labelValue(path.projectId),
+  [LABELS.environment]: labelValue(path.environmentId),
+})
+
+const slug = (text: string, length: number): string => text.slice(0, length).replace(/-+$/, '')
+
+/** The namespace of a project: `svc-<slug>-<hash>`, at most 63 characters, unique by the hash. */
+export const projectNamespace = (organizationId: string, projectId: string): string =>
+  `svc-${slug(`${organizationId}-${projectId}`, 40)}-${hexDigest(`${organizationId}/${projectId}`, 10)}`
+
+/** The name of an environment's children: `<slug>-<hash>-1`, at most 52 characters. */
+export const instanceName = (path: EnvironmentPath): string =>
+  `${slug(path.environmentId, 36)}-${hexDigest(environmentName(path), 10)}-1`
+
+/** The eight characters of a uid that data folders, sockets, credentials and trash carry. */
+export const shortUid = (uid: string): string => uid.replaceAll('-', '').slice(0, 8)

@@ -1,0 +1,39 @@
+import tseslint from 'typescript-eslint'
+
+/** process.env is read in two places only; everything else gets values. */
+const noEnvironment = {
+  selector: "MemberExpression[object.name='process'][property.name='env']",
+  message: 'Read the environment only in config/env.ts (and in testkit, tools, bench, e2e)',
+}
+
+export default tseslint.config(
+  { ignores: ['node_modules/**', '**/generated/**', 'coverage/**', '.svc/**', '*.mjs', '*.cjs'] },
+  ...tseslint.configs.strictTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      // `${number}` in a message is what a reader expects; the rule would ask for String(n) everywhere.
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      // A Promise-returning function without await is how ports with synchronous adapters look.
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      'no-restricted-syntax': ['error', noEnvironment],
+    },
+  },
+  {
+    files: ['**/config/env.ts', 'testkit/**', 'tools/**', 'bench/**', 'e2e/**', '**/*.test.ts'],
+    rules: { 'no-restricted-syntax': 'off' },
+  },
+  {
+    // Table-driven tests index into literals and build bad input on purpose.
+    files: ['**/*.test.ts', 'testkit/**', 'e2e/**', 'bench/**', '**/*.contract.ts'],
+    rules: {
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+    },
+  },
+)

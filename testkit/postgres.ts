@@ -1,0 +1,107 @@
+/**
+ * One throwaway Postgres 17 a test process: started at the first use, stopped and removed by the root hooks.
+ * Sign-in is trust on a socket in a private folder; durability is off.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { embeddedBinaries } from '../runtime/postgres/binaries.ts'
+import { runAs } from '../runtime/postgres/run-as.ts'
+
+export interface TestCluster {
+  readonly socketFolder: string
+  readonly pid: number
+  /** A connection URL through the socket. */
+  url(database: string, role?: string): string
+  /** Makes a database, cloned from a template where one is given, and names it. */
+  createDatabase(options?: { template?: string; owner?: string }): Promise<string>
+  stop(): Promise<void>
+}
+
+const SETTINGS = [
+  'fsync=off',
+  'synchronous_commit=off',
+  'full_page_writes=off',
+  'shared_buffers=64MB',
+  'max_connections=300',
+  'autovacuum=off',
+]
+
+const start = async (): Promise<TestCluster> => {
+  const account = runAs(undefined)
+  const identity = account === undefined ? {} : { uid: account.uid, gid: account.gid }
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
+  const data = join(folder, 'data')
+  const socketFolder = join(folder, 's')
+  mkdirSync(socketFolder, { mode: 0o700 })
+  if (account !== undefined) for (const path of [folder, socketFolder]) chownSync(path, account.uid, account.gid)
+  const { initdb, postgres } = embeddedBinaries()
+  await promisify(execFile)(
+    initdb,
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '-N', '--locale-provider=builtin', '--locale=C.UTF-8', '-E', 'UTF8'],
+    { ...identity, cwd: '/', env: { PATH: process.env['PATH'], LC_ALL: 'C' } },
+  )
+  const child = spawn(
+    postgres,
+    ['-D', data, '-k', socketFolder, '-c', 'listen_addresses=', ...SETTINGS.flatMap(setting => ['-c', setting])],
+    { ...identity, cwd: '/', stdio: 'ignore', env: { PATH: process.env['PATH'], LC_ALL: 'C' } },
+  )
+  child.unref()
+  const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  const url = (database: string, role = 'postgres'): string =>
+    `postgres://${role}@/${database}?host=${encodeURIComponent(socketFolder)}`
+  const withClient = async <T>(use: (client: pg.Client) => Promise<T>): Promise<T> => {
+    const client = new pg.Client({ connectionString: url('postgres') })
+    await client.connect()
+    try {
+      return await use(client)
+    } finally {
+      await client.end()
+    }
+  }
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await withClient(client => client.query('select 1'))
+      break
+    } catch (error) {
+      if (attempt > 200) throw error
+      await sleep(25)
+    }
+  }
+  await withClient(client =>
+    client.query('create role svc_owner login; create role svc_api login; create role svc_store login'),
+  )
+  let serial = 0
+  return {
+    socketFolder,
+    pid: child.pid ?? 0,
+    url,
+    createDatabase: async options => {
+      const name = `test_${process.pid}_${++serial}`
+      const template = options?.template === undefined ? '' : ` template ${options.template}`
+      const owner = options?.owner === undefined ? '' : ` owner ${options.owner}`
+      await withClient(client => client.query(`create database ${name}${template}${owner}`))
+      return name
+    },
+    stop: async () => {
+      child.kill('SIGINT')
+      await Promise.race([exited, sleep(5000).then(() => child.kill('SIGQUIT'))])
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+let running: Promise<TestCluster> | undefined
+
+/** The process' cluster. */
+export const testCluster = (): Promise<TestCluster> => (running ??= start())
+
+/** Stops the process' cluster if one was started; for the root hooks. */
+export const stopTestCluster = async (): Promise<void> => {
+  if (running !== undefined) await (await running).stop()
+  running = undefined
+}
