@@ -29,9 +29,9 @@ export interface Call {
 }
 
 /** An answer, ready to be sent and to be kept for replays. */
-export interface Reply {
-  readonly status: number
+export interface Reply<Status extends number = number, Body = unknown> {
+  readonly status: Status
   readonly headers?: Readonly<Record<string, string>>
-  /** undefined: no body (204). */
-  readonly body?: unknown
+  /** undefined: no body (204). A Buffer is JSON already and sent as it is. */
+  readonly body?: Body | Buffer
 }

@@ -45,6 +45,7 @@ export const ERROR_CODES = {
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Headers too large' },
   internal_error: { status: 500, title: 'Internal error' },
+  not_ready: { status: 503, title: 'Not ready' },
   database_unavailable: { status: 503, title: 'Database unavailable' },
   store_unavailable: { status: 503, title: 'Resource store unavailable' },
   shutting_down: { status: 503, title: 'Shutting down' },

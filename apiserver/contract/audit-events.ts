@@ -1,0 +1,85 @@
+/** Audit events: what was done to an organization, append-only. */
+import { z } from 'zod'
+import { AUDIT_ACTIONS } from '../../lib/model/audit.ts'
+import { organizationParams } from './organizations.ts'
+import { defineRoute } from './route.ts'
+import { isoTime, limit, organizationId, queryInteger } from './scalars.ts'
+
+/** An audit event. */
+export const auditEventRecord = z
+  .object({
+    id: z
+      .int()
+      .min(1)
+      .meta({ description: 'Counts the organization’s events in the order of their commits', example: 7 }),
+    organization_id: organizationId,
+    actor: z.string().meta({
+      description: 'Who: user:<id>, apikey:<id>, system:ttl, kubernetes:<manager>',
+      example: 'user:usr_06dm3qz5hx',
+    }),
+    action: z.enum(AUDIT_ACTIONS).meta({ description: 'What was done', example: 'create_environment' }),
+    resource_kind: z.string().meta({ description: 'What it was done to', example: 'environment' }),
+    resource_id: z.string().meta({ description: 'Which one', example: 'shop/pr-41' }),
+    occurred_at: isoTime,
+    metadata: z.record(z.string(), z.unknown()).meta({
+      description: 'Key parameters of the call, with credential_kind, credential_id, request_id and client_ip',
+    }),
+  })
+  .meta({ id: 'AuditEvent' })
+export type AuditEventRecord = z.infer<typeof auditEventRecord>
+
+/** The query of the list. */
+export const listAuditEventsQuery = z.strictObject({
+  after: queryInteger(0, 10 ** 15 - 1)
+    .default(0)
+    .meta({
+      description: 'Answer events with a higher id',
+      override: { type: 'integer', minimum: 0, default: 0 },
+    }),
+  limit: limit(200, 50),
+})
+
+export const auditEventRoutes = {
+  listAuditEvents: defineRoute({
+    operationId: 'listAuditEvents',
+    method: 'get',
+    path: '/v1/organizations/{org}/audit-events',
+    tag: 'Audit events',
+    summary: 'List the audit events of an organization',
+    description: 'Oldest first. Following next_cursor misses no event, also under concurrent writers.',
+    policy: 'listAuditEvents',
+    organization: 'path',
+    params: organizationParams,
+    query: listAuditEventsQuery,
+    idempotency: 'none',
+    success: {
+      status: 200,
+      description: 'The events',
+      body: z.object({
+        events: z.array(auditEventRecord),
+        next_cursor: z
+          .int()
+          .nullable()
+          .meta({ description: 'Give it as `after` to read on; null: there is no more for now', example: null }),
+      }),
+    },
+    errors: [],
+    examples: {
+      response: {
+        events: [
+          {
+            id: 7,
+            organization_id: 'acme',
+            actor: 'user:usr_06dm3qz5hx7n0c8k2v4r9w1tbe',
+            action: 'create_environment',
+            resource_kind: 'environment',
+            resource_id: 'shop/pr-41',
+            occurred_at: '2026-11-27T10:00:00.000Z',
+            metadata: { kind: 'preview', request_id: '0199f2c4-8a51-7c1e-9d40-3b1f5e8a7c22' },
+          },
+        ],
+        next_cursor: null,
+      },
+    },
+  }),
+}

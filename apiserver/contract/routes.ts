@@ -1,0 +1,24 @@
+/** Every endpoint, by operationId. */
+import { accountTokenRoutes } from './account-tokens.ts'
+import { auditEventRoutes } from './audit-events.ts'
+import { environmentRoutes } from './environments.ts'
+import { healthRoutes } from './health.ts'
+import { memberRoutes } from './members.ts'
+import { operationRoutes } from './operations.ts'
+import { organizationRoutes } from './organizations.ts'
+import { projectRoutes } from './projects.ts'
+
+export const ROUTES = {
+  ...accountTokenRoutes,
+  ...auditEventRoutes,
+  ...environmentRoutes,
+  ...healthRoutes,
+  ...memberRoutes,
+  ...operationRoutes,
+  ...organizationRoutes,
+  ...projectRoutes,
+}
+
+/** The routes' table type: handlers and policy rows are typed from it. */
+export type Routes = typeof ROUTES
+export type OperationId = keyof Routes
