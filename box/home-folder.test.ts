@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runAs } from '../runtime/postgres/run-as.ts'
+import { BoxError } from './box-error.ts'
+import { openHome } from './home-folder.ts'
+import { masterKey } from './master-key.ts'
+
+describe('the home folder', () => {
+  const account = runAs(undefined)
+  let parent: string
+  let home: string
+  beforeEach(() => {
+    parent = mkdtempSync(join(tmpdir(), 'svc-home-'))
+    if (account !== undefined) rmSync(parent, { recursive: true })
+    mkdirSync(parent, { recursive: true, mode: 0o755 })
+    home = join(parent, 'svc')
+  })
+  afterEach(() => rmSync(parent, { recursive: true }))
+
+  const mode = (path: string): number => statSync(path).mode & 0o777
+  const refused = (pattern: RegExp): void => {
+    const before = readdirSync(home).sort()
+    assert.throws(
+      () => openHome(home, account),
+      (error: unknown) => {
+        assert.ok(error instanceof BoxError, String(error))
+        assert.match(error.message, pattern)
+        assert.ok(!error.message.includes('\n'))
+        return true
+      },
+    )
+    assert.deepEqual(readdirSync(home).sort(), before)
+  }
+
+  it('is made at the first start and found again', () => {
+    const first = openHome(home, account)
+    assert.equal(mode(first.secrets), 0o700)
+    assert.equal(first.dataRoot, first.root)
+    first.release()
+    const second = openHome(home, account)
+    assert.equal(second.root, first.root)
+    second.release()
+  })
+
+  it('is refused to a second start', () => {
+    const first = openHome(home, account)
+    refused(new RegExp(`Already running on .*pid ${process.pid}.*make down`))
+    first.release()
+    openHome(home, account).release()
+  })
+
+  it('is refused when a newer version wrote it', () => {
+    mkdirSync(home)
+    writeFileSync(join(home, 'layout.json'), '{"layout":2,"postgresMajor":17}')
+    refused(/newer version/)
+  })
+
+  it('is refused when it holds data of another Postgres', () => {
+    mkdirSync(home)
+    writeFileSync(join(home, 'layout.json'), '{"layout":1,"postgresMajor":18}')
+    refused(/Postgres 18/)
+  })
+
+  it('is refused when the control-plane database is of another Postgres, whatever the layout says', () => {
+    openHome(home, account).release()
+    mkdirSync(join(home, 'control-plane', 'data'), { recursive: true })
+    writeFileSync(join(home, 'control-plane', 'data', 'PG_VERSION'), '16\n')
+    refused(/Postgres 16/)
+  })
+
+  it('is refused when it is somebody else’s folder', () => {
+    mkdirSync(home)
+    writeFileSync(join(home, 'thesis.doc'), 'years of work')
+    refused(/not empty \("thesis\.doc"\)/)
+    assert.deepEqual(readdirSync(home), ['thesis.doc'])
+  })
+
+  it('is refused when its layout cannot be read', () => {
+    mkdirSync(home)
+    writeFileSync(join(home, 'layout.json'), '{')
+    refused(/damaged/)
+  })
+
+  it('sends data elsewhere when Postgres’ account cannot reach it, and widens no mode', function () {
+    if (account === undefined) {
+      console.log('        skipped: not root, so Postgres runs as ourselves')
+      return this.skip()
+    }
+    const closed = join(parent, 'closed')
+    mkdirSync(closed, { mode: 0o700 })
+    const opened = openHome(join(closed, 'svc'), account)
+    try {
+      assert.match(opened.dataRoot, /^\/var\/lib\/svc\/[0-9a-f]{16}$/)
+      assert.equal(readFileSync(join(opened.root, 'location'), 'utf8'), `${opened.dataRoot}\n`)
+      assert.equal(mode(closed), 0o700)
+      assert.ok(opened.secrets.startsWith(opened.root))
+      opened.release()
+      const again = openHome(join(closed, 'svc'), account)
+      assert.equal(again.dataRoot, opened.dataRoot)
+      again.release()
+    } finally {
+      rmSync(opened.dataRoot, { recursive: true, force: true })
+    }
+    assert.throws(() => openHome(join(closed, 'svc'), account), /bring it back/)
+    assert.ok(!existsSync(opened.dataRoot))
+  })
+
+  it('keeps the master key to its owner, and refuses another one', () => {
+    const opened = openHome(home, account)
+    const key = masterKey(opened.secrets, undefined)
+    assert.equal(key.length, 32)
+    assert.deepEqual(masterKey(opened.secrets, undefined), key)
+    assert.equal(mode(join(opened.secrets, 'master.key')), 0o600)
+    assert.deepEqual(masterKey(opened.secrets, key.toString('base64')), key)
+    assert.throws(() => masterKey(opened.secrets, Buffer.alloc(32, 1).toString('base64')), /differs/)
+    assert.throws(() => masterKey(opened.secrets, 'c2hvcnQ='), /32 bytes/)
+    opened.release()
+  })
+})

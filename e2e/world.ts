@@ -1,0 +1,19 @@
+/** Where a scenario plays: the same scenario runs on the single box and on a cluster. */
+import { randomBytes } from 'node:crypto'
+import type { ResourceStore } from '../runtime/store/resource-store.ts'
+import type { OpenSql } from '../testkit/open-sql.ts'
+import type { ApiClient } from './api-client.ts'
+
+export interface World {
+  /** An operator's client: may make organizations. */
+  readonly api: ApiClient
+  readonly openSql: OpenSql
+  /** The resource store, as somebody outside the API would use it. */
+  readonly store: ResourceStore
+}
+
+let serial = 0
+
+/** An id that no other scenario uses. */
+export const freshId = (prefix: string): string =>
+  `${prefix}-${(++serial).toString(36)}${randomBytes(3).toString('hex')}`
