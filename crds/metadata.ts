@@ -17,6 +17,8 @@ export const ANNOTATIONS = {
   paused: `${GROUP}/paused`,
   /** The audit actor on whose behalf the API server made or last changed the resource. */
   actor: `${GROUP}/actor`,
+  /** The number of the API server's last intent that was written here: tells a repeated dispatch from a first one. */
+  intent: `${GROUP}/intent`,
 } as const
 
 /** Held by the operator on every Environment until its data is dealt with and a DeletionRecord is written. */
