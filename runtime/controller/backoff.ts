@@ -1,0 +1,19 @@
+/** How waits grow: doubling from `baseMs`, never over `capMs`. */
+export interface BackoffPolicy {
+  readonly baseMs: number
+  readonly capMs: number
+}
+
+/** Retries of a key. */
+export const RETRY_BACKOFF: BackoffPolicy = { baseMs: 5, capMs: 60_000 }
+
+/** Reconnects of a reflector. */
+export const RECONNECT_BACKOFF: BackoffPolicy = { baseMs: 800, capMs: 30_000 }
+
+/** The longest wait before attempt `failures` + 1; `failures` counts from 0. */
+export const backoffCeilingMs = (policy: BackoffPolicy, failures: number): number =>
+  Math.min(policy.capMs, policy.baseMs * 2 ** Math.min(failures, 64))
+
+/** A wait with full jitter: anywhere between nothing and the ceiling, so that many who failed together do not return together. */
+export const backoffMs = (policy: BackoffPolicy, failures: number, random: () => number): number =>
+  random() * backoffCeilingMs(policy, failures)
