@@ -47,7 +47,7 @@ export const auditEventRoutes = {
     tag: 'Audit events',
     summary: 'List the audit events of an organization',
     description: 'Oldest first. Following next_cursor misses no event, also under concurrent writers.',
-    policy: 'listAuditEvents',
+    policy: 'audit.read',
     organization: 'path',
     params: organizationParams,
     query: listAuditEventsQuery,

@@ -58,7 +58,7 @@ export const operationRoutes = {
     tag: 'Operations',
     summary: 'Read an operation',
     description: 'Needs the header X-Service-Organization-ID. Poll every few seconds until the state is final.',
-    policy: 'getOperation',
+    policy: 'organization.read',
     organization: 'header',
     params: z.strictObject({ operation: operationId }),
     idempotency: 'none',

@@ -1,0 +1,73 @@
+/**
+ * THE policy table: who may call what. Each route of the contract names a row; building the router fails where there is none.
+ * Nothing else in the API server decides by role, but for the rules that need a row of the database to be judged
+ * (production of a protected project, owners among members), which `authorize.ts` offers to commands as functions.
+ */
+import type { CredentialKind, Role } from '../../lib/model/credential.ts'
+import type { Routes } from '../contract/routes.ts'
+
+export interface PolicyRow {
+  /**
+   * The lowest role in the organization that the route names. `self`: the call is about the caller alone.
+   * `public`: nobody is asked.
+   */
+  readonly role: Role | 'self' | 'public'
+  /** What an API key or agent token needs, whose reach is narrower than a role; `none`: they may not call it. */
+  readonly level: 'read' | 'deploy' | 'admin' | 'none'
+  readonly credentials: readonly CredentialKind[]
+  /** Production of a project with `protect_production` needs an admin. */
+  readonly production?: 'when-protected'
+  /** A caller who is no member comes through: the command decides whether they may create what is not there. */
+  readonly mayCreate?: true
+  /** Any member may do it to themself. */
+  readonly orSelf?: true
+}
+
+/** The names of the rows, as the contract uses them. */
+type PolicyGroup = Routes[keyof Routes]['policy']
+
+const EVERY_KIND = ['personal', 'agent', 'api_key', 'session'] as const
+const PEOPLE = ['personal', 'session'] as const
+
+export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
+  public: { role: 'public', level: 'none', credentials: [] },
+  'tokens.own': { role: 'self', level: 'none', credentials: PEOPLE },
+  'organizations.list': { role: 'self', level: 'read', credentials: EVERY_KIND },
+  'organization.read': { role: 'viewer', level: 'read', credentials: EVERY_KIND },
+  'organization.put': { role: 'admin', level: 'none', credentials: PEOPLE, mayCreate: true },
+  'member.write': { role: 'admin', level: 'none', credentials: PEOPLE },
+  'member.remove': { role: 'admin', level: 'none', credentials: PEOPLE, orSelf: true },
+  'project.write': { role: 'developer', level: 'deploy', credentials: EVERY_KIND },
+  'project.delete': { role: 'admin', level: 'admin', credentials: EVERY_KIND },
+  'environment.write': { role: 'developer', level: 'deploy', credentials: EVERY_KIND, production: 'when-protected' },
+  'connection.read': { role: 'developer', level: 'deploy', credentials: EVERY_KIND, production: 'when-protected' },
+  'audit.read': { role: 'admin', level: 'admin', credentials: EVERY_KIND },
+}
+
+/** The row of a route. @throws Error when it has none: a mistake that must not reach a request */
+export const policyRowOf = (
+  route: { readonly operationId: string; readonly policy: string },
+  table: Readonly<Record<string, PolicyRow>> = POLICY,
+): PolicyRow => {
+  const row = Object.hasOwn(table, route.policy) ? table[route.policy] : undefined
+  if (row === undefined)
+    throw new Error(
+      `Cannot build the router: route ${route.operationId} names no row of the policy table: "${route.policy}"`,
+    )
+  return row
+}
+
+/** Who may call a route, in a sentence for the document. */
+export const accessSentence = (route: {
+  readonly operationId: string
+  readonly policy: string
+}): string | undefined => {
+  const { role, production, orSelf } = policyRowOf(route)
+  if (role === 'public') return undefined
+  if (role === 'self') return 'About the caller: needs no role.'
+  return [
+    `Needs the role \`${role}\` or a higher one in the organization`,
+    orSelf === true ? ', or to be the member in question' : '',
+    production === undefined ? '.' : '; `admin` for production of a project with `protect_production`.',
+  ].join('')
+}
