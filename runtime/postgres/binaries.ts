@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
 
 /** Where the programs of one Postgres build are. */
 export interface PostgresBinaries {
@@ -46,4 +48,23 @@ export const embeddedBinaries = (): PostgresBinaries => {
   }
   const bin = join(root, 'bin')
   return { root, initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres'), pgCtl: join(bin, 'pg_ctl') }
+}
+
+const versions = new Map<string, Promise<string>>()
+
+/** The version of a build, e.g. "17.10"; asked once. */
+export const postgresVersion = (binaries: PostgresBinaries): Promise<string> => {
+  const known = versions.get(binaries.postgres)
+  if (known !== undefined) return known
+  const asked = promisify(execFile)(binaries.postgres, ['--version'], { timeout: 30_000, cwd: '/' }).then(
+    ({ stdout }) => {
+      const version = /\(PostgreSQL\) (\d+\.\d+)/.exec(stdout)?.[1]
+      if (version === undefined)
+        throw new Error(`Cannot tell the version of ${binaries.postgres}: it says "${stdout.trim()}"`)
+      return version
+    },
+  )
+  versions.set(binaries.postgres, asked)
+  asked.catch(() => versions.delete(binaries.postgres))
+  return asked
 }
