@@ -1,0 +1,204 @@
+/**
+ * The control-plane database: a bounded pool in which everything has a deadline, transactions that are run again when
+ * nothing of them can have happened, and errors that say what to do. Never hangs, never sends a COMMIT twice.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Log } from '../../runtime/log/log.ts'
+import { CommitUnknownError, mayRetry, readDriverError, sqlState, toDomainError } from './database-error.ts'
+import type { Sql } from './sql.ts'
+
+/** How to reach the database, and the deadlines in milliseconds. */
+export interface DatabaseOptions {
+  readonly url: string
+  readonly log: Log
+  /** Connections at most. */
+  readonly maxConnections?: number
+  /** To connect, or to wait for a free connection. */
+  readonly connectTimeoutMs?: number
+  /** Of one statement, on the server; the driver gives up one second later. */
+  readonly statementTimeoutMs?: number
+  /** Of one wait for a lock. */
+  readonly lockTimeoutMs?: number
+  /** Of a whole transaction, on the server. */
+  readonly transactionTimeoutMs?: number
+  /** How long attempts may be repeated before the error is told. */
+  readonly retryBudgetMs?: number
+}
+
+const MAX_ATTEMPTS = 8
+
+/** bigint columns here are counters: they stay far below 2^53, and a number is what everybody computes with. */
+const parseInt8 = (text: string): number => {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError('A bigint of the database does not fit a number')
+  return value
+}
+const TYPES = new pg.TypeOverrides()
+TYPES.setTypeParser(pg.types.builtins.INT8, parseInt8)
+
+const statementNames = new Map<string, string>()
+const nameOf = (text: string): string => {
+  let name = statementNames.get(text)
+  if (name === undefined) statementNames.set(text, (name = `s${statementNames.size + 1}`))
+  return name
+}
+
+const onClient = (client: pg.PoolClient): Sql => {
+  const rows = async <Row>(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
+    try {
+      return (await client.query({ name: nameOf(text), text, values: [...values] })).rows as Row[]
+    } catch (error) {
+      throw readDriverError(error)
+    }
+  }
+  return { rows, row: async <Row>(text: string, values?: readonly unknown[]) => (await rows<Row>(text, values))[0] }
+}
+
+export class Database implements Sql {
+  readonly #pool: pg.Pool
+  readonly #log: Log
+  readonly #retryBudgetMs: number
+
+  constructor(options: DatabaseOptions) {
+    const { statementTimeoutMs = 10_000, transactionTimeoutMs = 15_000 } = options
+    this.#log = options.log
+    this.#retryBudgetMs = options.retryBudgetMs ?? 2000
+    const settings: pg.PoolConfig & { pipeline: boolean } = {
+      connectionString: options.url,
+      application_name: 'svc-apiserver',
+      max: options.maxConnections ?? 10,
+      connectionTimeoutMillis: options.connectTimeoutMs ?? 3000,
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+      statement_timeout: statementTimeoutMs,
+      query_timeout: statementTimeoutMs + 1000,
+      lock_timeout: options.lockTimeoutMs ?? 3000,
+      idle_in_transaction_session_timeout: transactionTimeoutMs,
+      options: `-c transaction_timeout=${transactionTimeoutMs}`,
+      // BEGIN and the first statement share one round trip.
+      pipeline: true,
+      types: TYPES,
+    }
+    this.#pool = new pg.Pool(settings)
+    // A lost connection also fails what runs on it, which is where it is told; without a listener it would end the process.
+    this.#pool.on('error', () => undefined)
+    this.#pool.on('connect', client => client.on('error', () => undefined))
+  }
+
+  /** Rows of one reading statement; sent again when the connection was lost. Write in `transaction`. @throws DomainError */
+  async rows<Row>(text: string, values?: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#persist(async () => {
+      const client = await this.#checkOut()
+      let broken = true
+      try {
+        const rows = await onClient(client).rows<Row>(text, values)
+        broken = false
+        return rows
+      } catch (error) {
+        broken = sqlState(error) === undefined
+        throw error
+      } finally {
+        client.release(broken)
+      }
+    })
+  }
+
+  async row<Row>(text: string, values?: readonly unknown[]): Promise<Row | undefined> {
+    return (await this.rows<Row>(text, values))[0]
+  }
+
+  /**
+   * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may be run several times, so it changes nothing
+   * but through its `Sql`; whatever it throws rolls back.
+   * @throws CommitUnknownError when the answer to COMMIT was lost; DomainError `database_unavailable` and those of
+   * `toDomainError`; what `work` threw
+   */
+  async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#persist(() => this.#attempt(work))
+  }
+
+  /** Closes every connection once it is free. */
+  async stop(): Promise<void> {
+    if (!this.#pool.ended && !this.#pool.ending) await this.#pool.end()
+  }
+
+  /** Connections in use and callers waiting for one, for metrics. */
+  get load(): { readonly total: number; readonly idle: number; readonly waiting: number } {
+    return { total: this.#pool.totalCount, idle: this.#pool.idleCount, waiting: this.#pool.waitingCount }
+  }
+
+  async #persist<T>(attempt: () => Promise<T>): Promise<T> {
+    const giveUpAt = performance.now() + this.#retryBudgetMs
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (error instanceof CommitUnknownError) throw error
+        if (!mayRetry(error) || attempts >= MAX_ATTEMPTS || performance.now() >= giveUpAt) {
+          const known = toDomainError(error)
+          if (sqlState(known) !== undefined) this.#log.error({ sqlstate: sqlState(known) }, 'Unforeseen database error')
+          throw known
+        }
+      }
+      await sleep(Math.random() * 20 * 2 ** attempts)
+    }
+  }
+
+  async #attempt<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const client = await this.#checkOut()
+    let broken = true
+    try {
+      const begun = client.query('begin')
+      begun.catch(() => undefined) // the first statement fails with it
+      const result = await this.#workOrRollBack(client, work)
+      await this.#commit(client)
+      broken = false
+      return result
+    } catch (error) {
+      broken = !(error instanceof RolledBack)
+      throw error instanceof RolledBack ? error.cause : error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  async #workOrRollBack<T>(client: pg.PoolClient, work: (sql: Sql) => Promise<T>): Promise<T> {
+    try {
+      return await work(onClient(client))
+    } catch (error) {
+      const rolledBack = await client.query('rollback').then(
+        () => true,
+        () => false,
+      )
+      throw rolledBack ? new RolledBack(error) : error
+    }
+  }
+
+  async #commit(client: pg.PoolClient): Promise<void> {
+    let outcome: string
+    try {
+      outcome = (await client.query('commit')).command
+    } catch (error) {
+      // Only these say for certain that it did not happen: a serialization failure or a deferred constraint.
+      if (/^(40|23)/.test(sqlState(error) ?? '')) throw new RolledBack(error)
+      throw new CommitUnknownError(error)
+    }
+    if (outcome !== 'COMMIT') throw new RolledBack(new Error('The work swallowed an error that ended its transaction'))
+  }
+
+  async #checkOut(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect()
+    } catch (error) {
+      throw readDriverError(error)
+    }
+  }
+}
+
+/** Inside this file only: the transaction is over and its connection as good as new. */
+class RolledBack extends Error {
+  constructor(cause: unknown) {
+    super('Rolled back', { cause })
+  }
+}
