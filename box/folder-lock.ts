@@ -6,6 +6,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { processBirth } from '../runtime/postgres/postmaster-pid.ts'
 
 /** A lock that is held until it is released or the process ends. */
 export interface FolderLock {
@@ -14,6 +15,9 @@ export interface FolderLock {
 
 /** SQLITE_BUSY: somebody else holds it. */
 const BUSY = 5
+
+/** Locks stay reachable: a forgotten one would be closed, and so released, by the garbage collector. */
+const held = new Set<DatabaseSync>()
 
 const lockPath = (folder: string): string => join(folder, 'lock')
 const holderPath = (folder: string): string => join(folder, 'holder.pid')
@@ -31,10 +35,12 @@ export const tryLockFolder = (folder: string): FolderLock | undefined => {
     if (isBusy(error)) return undefined
     throw error
   }
-  writeFileSync(holderPath(folder), `${process.pid}\n`)
+  held.add(file)
+  writeFileSync(holderPath(folder), `${process.pid} ${processBirth(process.pid) ?? ''}\n`)
   return {
     release: () => {
       rmSync(holderPath(folder), { force: true })
+      held.delete(file)
       file.close()
     },
   }
@@ -42,14 +48,13 @@ export const tryLockFolder = (folder: string): FolderLock | undefined => {
 
 /**
  * The pid of the process that holds the folder's lock; undefined when nobody does, or when the holder has only just
- * begun and did not say yet: ask again.
+ * begun and the file still names the one before it: ask again.
  */
 export const lockHolder = (folder: string): number | undefined => {
-  const lock = isLocked(folder)
-  if (!lock) return undefined
+  if (!isLocked(folder)) return undefined
   try {
-    const pid = Number(readFileSync(holderPath(folder), 'utf8'))
-    return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined
+    const [pid, birth] = readFileSync(holderPath(folder), 'utf8').trim().split(' ')
+    return processBirth(Number(pid)) === (birth ?? '') ? Number(pid) : undefined
   } catch {
     return undefined
   }

@@ -10,6 +10,8 @@ export interface World {
   readonly openSql: OpenSql
   /** The resource store, as somebody outside the API would use it. */
   readonly store: ResourceStore
+  /** Whether data that a deletion kept is still where the operation said. */
+  isKept(place: string): Promise<boolean>
 }
 
 let serial = 0

@@ -1,0 +1,109 @@
+/**
+ * What a first start makes, so that there is something to connect to: an organization, a project and an environment,
+ * asked for through the public API like anybody else would. Every step may be repeated: a start that was cut short is
+ * finished by the next one.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BoxError } from './box-error.ts'
+import { readSecret, writeSecret } from './write-secret.ts'
+
+export const FIRST_ORGANIZATION = 'demo'
+export const FIRST_PROJECT = 'app'
+export const FIRST_ENVIRONMENT = 'main'
+
+/** What $SERVICE_HOME/credentials.json holds, for scripts. */
+export interface Credentials {
+  readonly base_url: string
+  readonly organization_id: string
+  readonly token: string
+}
+
+const CALL_TIMEOUT_MS = 30_000
+const READY_TIMEOUT_MS = 120_000
+const POLL_MS = 50
+
+/** The credentials file of a home, or undefined before the first start. */
+export const readCredentials = (path: string): Credentials | undefined => {
+  const text = readSecret(path)
+  return text === undefined ? undefined : (JSON.parse(text) as Credentials)
+}
+
+/** Keeps the credentials, unless they stand there already. */
+export const keepCredentials = (path: string, credentials: Credentials): void => {
+  const text = `${JSON.stringify(credentials, null, 2)}\n`
+  if (readSecret(path) !== text) writeSecret(path, text)
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: Record<string, unknown>
+}
+
+const call = async (
+  credentials: Credentials,
+  method: string,
+  path: string,
+  options: { readonly key?: string; readonly body?: unknown } = {},
+): Promise<Answer> => {
+  const response = await fetch(credentials.base_url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${credentials.token}`,
+      'x-service-organization-id': credentials.organization_id,
+      ...(options.key === undefined ? {} : { 'idempotency-key': options.key }),
+      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+  })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+const refused = (what: string, { status, body }: Answer): BoxError =>
+  new BoxError(`Cannot ${what}: the API answered ${status} ${String(body['code'])}: ${String(body['detail'])}`)
+
+const environmentPath = `/v1/organizations/${FIRST_ORGANIZATION}/projects/${FIRST_PROJECT}/environments/${FIRST_ENVIRONMENT}`
+
+/**
+ * Makes what a first start makes and waits until the environment is ready.
+ * @throws BoxError when the API refuses something or the environment does not become ready
+ */
+export const makeFirstEnvironment = async (credentials: Credentials): Promise<void> => {
+  const organization = await call(credentials, 'PUT', `/v1/organizations/${FIRST_ORGANIZATION}`, {
+    key: 'first-start-organization',
+    body: { name: 'Demo' },
+  })
+  if (organization.status !== 200) throw refused(`make the organization "${FIRST_ORGANIZATION}"`, organization)
+  const project = await call(credentials, 'PUT', `/v1/organizations/${FIRST_ORGANIZATION}/projects/${FIRST_PROJECT}`, {
+    key: 'first-start-project',
+    body: { region: 'local', postgres_major: 17 },
+  })
+  if (project.status !== 200) throw refused(`make the project "${FIRST_PROJECT}"`, project)
+  const environment = await call(credentials, 'POST', '/v1/environments', {
+    key: 'first-start-environment',
+    body: {
+      organization_id: FIRST_ORGANIZATION,
+      project_id: FIRST_PROJECT,
+      environment_id: FIRST_ENVIRONMENT,
+      kind: 'staging',
+    },
+  })
+  const exists = environment.status === 409 && environment.body['code'] === 'environment_exists'
+  if (environment.status !== 202 && !exists) throw refused(`make the environment "${FIRST_ENVIRONMENT}"`, environment)
+  const until = performance.now() + READY_TIMEOUT_MS
+  for (;;) {
+    const { status, body } = await call(credentials, 'GET', environmentPath)
+    if (status === 200 && body['phase'] === 'ready') return
+    if (performance.now() > until)
+      throw new BoxError(
+        `The environment "${FIRST_ENVIRONMENT}" is not ready after ${READY_TIMEOUT_MS / 1000} s: it is ${String(body['phase'])}, ${String(body['status_message'])}`,
+      )
+    await sleep(POLL_MS)
+  }
+}
+
+/** The URI of the first environment, or undefined when there is none any more, or it sleeps, or the token was revoked. */
+export const firstConnectionUri = async (credentials: Credentials): Promise<string | undefined> => {
+  const { status, body } = await call(credentials, 'GET', `${environmentPath}/connection`)
+  return status === 200 ? String(body['connection_uri']) : undefined
+}

@@ -1,0 +1,28 @@
+/** What the welcome says. */
+export interface Welcome {
+  readonly baseUrl: string
+  readonly metricsUrl: string
+  /** Only on the first start. */
+  readonly token: string | undefined
+  readonly credentialsFile: string
+  readonly connectionUri: string | undefined
+  readonly logFile: string | undefined
+  /** How to stop it, e.g. "Ctrl-C". */
+  readonly stop: string
+}
+
+/** Says where everything is. The first token is shown here, once. */
+export const printWelcome = (print: (line: string) => void, welcome: Welcome): void => {
+  const row = (name: string, value: string): void => print(`  ${name.padEnd(14)}${value}`)
+  print('Ready.')
+  print('')
+  row('API', welcome.baseUrl)
+  row('Reference', `${welcome.baseUrl}/docs`)
+  row('Metrics', `${welcome.metricsUrl}/metrics`)
+  if (welcome.token !== undefined) row('Token', `${welcome.token}   (shown once; scripts find it in the file below)`)
+  row('Credentials', welcome.credentialsFile)
+  if (welcome.connectionUri !== undefined) row('Database', `psql "${welcome.connectionUri}"`)
+  if (welcome.logFile !== undefined) row('Log', welcome.logFile)
+  row('Stop', welcome.stop)
+  print('')
+}

@@ -1,0 +1,198 @@
+/** A single box as its user runs it: processes in a temporary home, started, killed and stopped like the real thing. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { processesOf } from '../runtime/postgres/postmaster-pid.ts'
+import { freePorts } from '../testkit/free-port.ts'
+import { ApiClient } from './api-client.ts'
+
+const CHECKOUT = join(import.meta.dirname, '..')
+
+/** What a finished command said. */
+export interface Finished {
+  readonly code: number | null
+  readonly output: string
+}
+
+export interface BoxOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  /** Another program than box/main.ts that composes a box. */
+  readonly program?: string
+}
+
+/** The folder, ports and processes of one box; the home survives restarts until `remove`. */
+export class BoxProcess {
+  readonly home: string
+  readonly baseUrl: string
+  readonly environment: Record<string, string>
+  readonly program: string
+  #child: ChildProcess | undefined
+  #output = ''
+
+  private constructor(home: string, port: number, options: BoxOptions) {
+    this.home = home
+    this.baseUrl = `http://127.0.0.1:${port}`
+    this.program = options.program ?? join(CHECKOUT, 'box', 'main.ts')
+    this.environment = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: process.env['HOME'] ?? '/',
+      SERVICE_HOME: home,
+      SERVICE_LISTEN: `127.0.0.1:${port}`,
+      SERVICE_METRICS_LISTEN: `127.0.0.1:${port + 1}`,
+      SERVICE_POSTGRES_PORTS: `${port + 2}-${port + 61}`,
+      ...options.environment,
+    }
+  }
+
+  /** A box that was not started yet. */
+  static async create(options: BoxOptions = {}): Promise<BoxProcess> {
+    const parent = mkdtempSync(join(tmpdir(), 'svc-e2e-'))
+    chmodSync(parent, 0o755) // as root, Postgres' account passes through
+    return new BoxProcess(join(parent, 'svc'), await freePorts(62), options)
+  }
+
+  /** A started one. */
+  static async start(options: BoxOptions = {}): Promise<BoxProcess> {
+    const box = await BoxProcess.create(options)
+    await box.start()
+    return box
+  }
+
+  get pid(): number {
+    assert.ok(this.#child?.pid, 'The box was not started')
+    return this.#child.pid
+  }
+
+  /** What the process printed since its last start. */
+  get output(): string {
+    return this.#output
+  }
+
+  /** Whether the process is there. */
+  get running(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  /** Launches the program and returns at once. */
+  launch(environment: Readonly<Record<string, string>> = {}): ChildProcess {
+    this.#output = ''
+    const child = spawn(process.execPath, [this.program], {
+      cwd: CHECKOUT,
+      env: { ...this.environment, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (this.#output += chunk.toString()))
+    this.#child = child
+    return child
+  }
+
+  /** Starts and waits until it serves and its first start is over. */
+  async start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.launch(environment)
+    await this.ready()
+  }
+
+  async ready(): Promise<void> {
+    const until = Date.now() + 60_000
+    for (;;) {
+      assert.ok(this.running, `The box ended instead of starting:\n${this.#output}`)
+      assert.ok(Date.now() < until, `The box is not ready after 60 s:\n${this.#output}`)
+      if (/^Ready/m.test(this.#output)) return
+      await sleep(25)
+    }
+  }
+
+  /** Sends a signal and waits for the end. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Finished> {
+    const child = this.#child
+    assert.ok(child)
+    const closed = new Promise<void>(resolve => child.once('close', () => resolve()))
+    if (!this.running) return { code: child.exitCode, output: this.#output }
+    child.kill(signal)
+    await closed
+    return { code: child.exitCode, output: this.#output }
+  }
+
+  /** Waits for a launched program to end by itself. */
+  async ended(deadlineMs = 60_000): Promise<Finished> {
+    const child = this.#child
+    assert.ok(child)
+    const until = Date.now() + deadlineMs
+    while (this.running) {
+      assert.ok(Date.now() < until, `The process still runs after ${deadlineMs} ms:\n${this.#output}`)
+      await sleep(25)
+    }
+    return { code: child.exitCode, output: this.#output }
+  }
+
+  /** Runs another program of the box, such as `down.ts`, to its end. */
+  async run(program: string, environment: Readonly<Record<string, string>> = {}, input = ''): Promise<Finished> {
+    const child = spawn(process.execPath, [join(CHECKOUT, 'box', program)], {
+      cwd: CHECKOUT,
+      env: { ...this.environment, ...environment },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    child.stdin.on('error', () => undefined)
+    child.stdin.end(input)
+    const code = await new Promise<number | null>(resolve => child.once('close', resolve))
+    return { code, output }
+  }
+
+  /** A client with the first token. */
+  api(): ApiClient {
+    const { base_url, token } = JSON.parse(readFileSync(join(this.home, 'credentials.json'), 'utf8')) as {
+      base_url: string
+      token: string
+    }
+    return new ApiClient(base_url, token)
+  }
+
+  /** Where Postgres' folders are. */
+  get dataRoot(): string {
+    const location = join(this.home, 'location')
+    return existsSync(location) ? readFileSync(location, 'utf8').trim() : this.home
+  }
+
+  /** The data folders that exist: the control plane's and the environments'. */
+  dataFolders(): { controlPlane: string; environments: string[] } {
+    const environments = join(this.dataRoot, 'environments')
+    return {
+      controlPlane: join(this.dataRoot, 'control-plane', 'data'),
+      environments: existsSync(environments)
+        ? readdirSync(environments)
+            .sort()
+            .map(name => join(environments, name, 'data'))
+            .filter(folder => existsSync(folder))
+        : [],
+    }
+  }
+
+  /** Every Postgres process that works in a folder of this box. */
+  postgresProcesses(): number[] {
+    const { controlPlane, environments } = this.dataFolders()
+    return [controlPlane, ...environments].flatMap(processesOf)
+  }
+
+  /** Ends whatever of it still runs and removes its folders; for the end of a test, whatever state it left. */
+  async remove(): Promise<void> {
+    if (this.running) await this.stop('SIGKILL')
+    for (const pid of this.postgresProcesses()) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // Its postmaster took it along.
+      }
+    }
+    const until = Date.now() + 10_000
+    while (this.postgresProcesses().length > 0 && Date.now() < until) await sleep(20)
+    if (this.dataRoot !== this.home) rmSync(this.dataRoot, { recursive: true, force: true })
+    rmSync(join(this.home, '..'), { recursive: true, force: true })
+  }
+}
