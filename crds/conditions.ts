@@ -30,6 +30,20 @@ export const condition = z.object({
 })
 export type Condition = z.infer<typeof condition>
 
+/** The conditions of a status: one of each type at most. Kubernetes merges and checks it as a map by type. */
+export const conditionList = z
+  .array(condition)
+  .max(16)
+  .refine(
+    conditions => new Set(conditions.map(({ type }) => type)).size === conditions.length,
+    'must hold each type once',
+  )
+  .meta({
+    description: 'Details, by type',
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['type'],
+  })
+
 /** The condition of a type, if it is there. */
 export const conditionOf = (conditions: readonly Condition[] | undefined, type: ConditionType): Condition | undefined =>
   conditions?.find(candidate => candidate.type === type)

@@ -12,7 +12,7 @@ import { id } from '../lib/model/identifiers.ts'
 import { REQUEST_VERBS } from '../lib/model/operation.ts'
 import { BYTES_QUANTITY, CPU_QUANTITY } from '../lib/model/quantity.ts'
 import type { Resource } from '../lib/model/resource.ts'
-import { condition } from './conditions.ts'
+import { conditionList } from './conditions.ts'
 
 const timestamp = z
   .string()
@@ -81,7 +81,7 @@ export const environmentStatus = z.object({
   phase: z.enum(PHASES).optional().describe('Where the environment stands'),
   phaseTransitionTime: timestamp.optional().describe('When the phase last changed'),
   observedGeneration: z.int().min(0).optional().describe('The generation this status was judged for'),
-  conditions: z.array(condition).max(16).optional().describe('Details, by type'),
+  conditions: conditionList.optional(),
   operation: z
     .object({
       id: z.string().max(64).describe('Request id this is about'),
