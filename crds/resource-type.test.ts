@@ -36,7 +36,9 @@ describe('environmentType.prune', () => {
   it('never throws, never mutates, and a second time changes nothing', () => {
     const anything = fc.oneof(
       fc.anything(),
-      fc.dictionary(fc.constantFrom('kind', 'resources', 'request', 'ttlHours', 'x'), fc.jsonValue()),
+      fc.dictionary(fc.constantFrom('kind', 'resources', 'request', 'ttlHours', 'x'), fc.jsonValue(), {
+        noNullPrototype: true,
+      }),
     )
     fc.assert(
       fc.property(anything, value => {
