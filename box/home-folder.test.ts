@@ -20,95 +20,92 @@ describe('the home folder', () => {
   afterEach(() => rmSync(parent, { recursive: true }))
 
   const mode = (path: string): number => statSync(path).mode & 0o777
-  const refused = (pattern: RegExp): void => {
+  const refused = async (pattern: RegExp): Promise<void> => {
     const before = readdirSync(home).sort()
-    assert.throws(
-      () => openHome(home, account),
-      (error: unknown) => {
-        assert.ok(error instanceof BoxError, String(error))
-        assert.match(error.message, pattern)
-        assert.ok(!error.message.includes('\n'))
-        return true
-      },
-    )
+    await assert.rejects(openHome(home, account), (error: unknown) => {
+      assert.ok(error instanceof BoxError, String(error))
+      assert.match(error.message, pattern)
+      assert.ok(!error.message.includes('\n'))
+      return true
+    })
     assert.deepEqual(readdirSync(home).sort(), before)
   }
 
-  it('is made at the first start and found again', () => {
-    const first = openHome(home, account)
+  it('is made at the first start and found again', async () => {
+    const first = await openHome(home, account)
     assert.equal(mode(first.secrets), 0o700)
     assert.equal(first.dataRoot, first.root)
     first.release()
-    const second = openHome(home, account)
+    const second = await openHome(home, account)
     assert.equal(second.root, first.root)
     second.release()
   })
 
-  it('is refused to a second start', () => {
-    const first = openHome(home, account)
-    refused(new RegExp(`Already running on .*pid ${process.pid}.*make down`))
+  it('is refused to a second start', async () => {
+    const first = await openHome(home, account)
+    await refused(new RegExp(`Already running on .*pid ${process.pid}.*make down`))
     first.release()
-    openHome(home, account).release()
+    ;(await openHome(home, account)).release()
   })
 
-  it('is refused when a newer version wrote it', () => {
+  it('is refused when a newer version wrote it', async () => {
     mkdirSync(home)
     writeFileSync(join(home, 'layout.json'), '{"layout":2,"postgresMajor":17}')
-    refused(/newer version/)
+    await refused(/newer version/)
   })
 
-  it('is refused when it holds data of another Postgres', () => {
+  it('is refused when it holds data of another Postgres', async () => {
     mkdirSync(home)
     writeFileSync(join(home, 'layout.json'), '{"layout":1,"postgresMajor":18}')
-    refused(/Postgres 18/)
+    await refused(/Postgres 18/)
   })
 
-  it('is refused when the control-plane database is of another Postgres, whatever the layout says', () => {
-    openHome(home, account).release()
+  it('is refused when the control-plane database is of another Postgres, whatever the layout says', async () => {
+    ;(await openHome(home, account)).release()
     mkdirSync(join(home, 'control-plane', 'data'), { recursive: true })
     writeFileSync(join(home, 'control-plane', 'data', 'PG_VERSION'), '16\n')
-    refused(/Postgres 16/)
+    await refused(/Postgres 16/)
   })
 
-  it('is refused when it is somebody else’s folder', () => {
+  it('is refused when it is somebody else’s folder', async () => {
     mkdirSync(home)
     writeFileSync(join(home, 'thesis.doc'), 'years of work')
-    refused(/not empty \("thesis\.doc"\)/)
+    await refused(/not empty \("thesis\.doc"\)/)
     assert.deepEqual(readdirSync(home), ['thesis.doc'])
   })
 
-  it('is refused when its layout cannot be read', () => {
+  it('is refused when its layout cannot be read', async () => {
     mkdirSync(home)
     writeFileSync(join(home, 'layout.json'), '{')
-    refused(/damaged/)
+    await refused(/damaged/)
   })
 
-  it('sends data elsewhere when Postgres’ account cannot reach it, and widens no mode', function () {
+  it('sends data elsewhere when Postgres’ account cannot reach it, and widens no mode', async function () {
     if (account === undefined) {
       console.log('        skipped: not root, so Postgres runs as ourselves')
       return this.skip()
     }
     const closed = join(parent, 'closed')
     mkdirSync(closed, { mode: 0o700 })
-    const opened = openHome(join(closed, 'svc'), account)
+    const opened = await openHome(join(closed, 'svc'), account)
     try {
-      assert.match(opened.dataRoot, /^\/var\/lib\/svc\/[0-9a-f]{16}$/)
+      assert.match(opened.dataRoot, /^\/var\/lib\/svc\/[0-9a-f]{12}$/)
       assert.equal(readFileSync(join(opened.root, 'location'), 'utf8'), `${opened.dataRoot}\n`)
       assert.equal(mode(closed), 0o700)
       assert.ok(opened.secrets.startsWith(opened.root))
       opened.release()
-      const again = openHome(join(closed, 'svc'), account)
+      const again = await openHome(join(closed, 'svc'), account)
       assert.equal(again.dataRoot, opened.dataRoot)
       again.release()
     } finally {
       rmSync(opened.dataRoot, { recursive: true, force: true })
     }
-    assert.throws(() => openHome(join(closed, 'svc'), account), /bring it back/)
+    await assert.rejects(openHome(join(closed, 'svc'), account), /location on file is not there/)
     assert.ok(!existsSync(opened.dataRoot))
   })
 
-  it('keeps the master key to its owner, and refuses another one', () => {
-    const opened = openHome(home, account)
+  it('keeps the master key to its owner, and refuses another one', async () => {
+    const opened = await openHome(home, account)
     const key = masterKey(opened.secrets, undefined)
     assert.equal(key.length, 32)
     assert.deepEqual(masterKey(opened.secrets, undefined), key)

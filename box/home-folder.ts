@@ -3,11 +3,10 @@
  * Root's folders are often closed to the account that Postgres runs as; then what Postgres needs lives under
  * /var/lib/svc and the file `location` says so. Modes of folders that we did not make are never changed.
  */
-import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { POSTGRES_MAJOR } from '../lib/model/environment.ts'
+import { dataHome } from '../runtime/postgres/data-home.ts'
 import type { RunAs } from '../runtime/postgres/run-as.ts'
 import { BoxError } from './box-error.ts'
 import { type FolderLock, isLocked, lockHolder, tryLockFolder } from './folder-lock.ts'
@@ -15,9 +14,6 @@ import { writeSecret } from './write-secret.ts'
 
 /** Raised when a folder of this version could not be read by the one before. */
 const LAYOUT = 1
-
-/** Where data goes that Postgres must reach and cannot reach in SERVICE_HOME. */
-const OUTSIDE_ROOT = '/var/lib/svc'
 
 /** The folder, locked for this process. */
 export interface HomeFolder {
@@ -50,7 +46,7 @@ const readLayout = (root: string): Layout | undefined => {
 }
 
 /** Files that may be there before the first start has written its layout. */
-const OURS_BEFORE_LAYOUT = new Set(['lock', 'holder.pid', 'layout.json'])
+const OURS_BEFORE_LAYOUT = new Set(['lock', 'holder.pid', 'control-plane.log'])
 
 /** @throws BoxError when the folder belongs to a newer version, another Postgres, or something else */
 const checkLayout = (root: string): 'new' | 'known' => {
@@ -74,54 +70,27 @@ const otherMajor = (root: string, major: string): BoxError =>
     `Cannot use ${root}: it holds data of Postgres ${major}, this version runs ${POSTGRES_MAJOR}; start the version that wrote it, or set SERVICE_HOME elsewhere`,
   )
 
-/** Asks the system, not the mode bits: access lists and mounts count too. */
-const canTraverse = (account: RunAs, folder: string): boolean =>
-  spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], {
-    uid: account.uid,
-    gid: account.gid,
-    cwd: '/',
-    stdio: 'ignore',
-    timeout: 5000,
-  }).status === 0
-
-const locationPath = (root: string): string => join(root, 'location')
-
-/** Makes a folder of ours that other accounts may pass through but not list; its ancestors as the system has them. */
-const makePassable = (folder: string): void => {
-  if (existsSync(folder)) return
-  mkdirSync(folder, { recursive: true, mode: 0o711 })
-  chmodSync(folder, 0o711) // the umask may have taken the x bits
-}
-
-const chooseDataRoot = (root: string, account: RunAs | undefined): string => {
-  const path = locationPath(root)
-  if (existsSync(path)) {
-    const kept = readFileSync(path, 'utf8').trim()
-    if (!existsSync(kept))
-      throw new BoxError(`Cannot find ${kept}, which ${path} names as the place of the databases: bring it back`)
-    return kept
-  }
-  if (account === undefined || canTraverse(account, root)) return root
-  const outside = join(OUTSIDE_ROOT, createHash('sha256').update(root).digest('hex').slice(0, 16))
-  makePassable(OUTSIDE_ROOT)
-  makePassable(outside)
-  writeSecret(path, `${outside}\n`)
-  return outside
-}
-
-const takeLock = (folder: string, root: string): FolderLock => {
+const takeLock = (folder: string): FolderLock => {
   const lock = tryLockFolder(folder)
   if (lock !== undefined) return lock
   const pid = lockHolder(folder)
   throw new BoxError(
-    `Already running on ${root}${pid === undefined ? '' : ` (pid ${pid})`}: stop it with "make down", or set SERVICE_HOME to another folder`,
+    `Already running on ${folder}${pid === undefined ? '' : ` (pid ${pid})`}: stop it with "make down", or set SERVICE_HOME to another folder`,
   )
+}
+
+const findDataRoot = async (root: string, account: RunAs | undefined): Promise<string> => {
+  try {
+    return await dataHome(root, account)
+  } catch (cause) {
+    throw new BoxError((cause as Error).message, { cause })
+  }
 }
 
 /** The folders of a home that exists, whatever its state; for stopping and deleting. */
 export const describeHome = (folder: string): Omit<HomeFolder, 'release'> => {
   const root = realpathSync(folder)
-  const location = locationPath(root)
+  const location = join(root, 'location')
   const dataRoot = existsSync(location) ? readFileSync(location, 'utf8').trim() : root
   return {
     root,
@@ -137,27 +106,34 @@ export const describeHome = (folder: string): Omit<HomeFolder, 'release'> => {
 export const isHomeInUse = (folder: string): boolean => isLocked(folder)
 
 /**
+ * Makes the folder if need be and judges it; changes nothing in one that is there.
+ * @throws BoxError when it holds what this version must not touch
+ */
+export const prepareHome = (folder: string, account: RunAs | undefined): void => {
+  if (existsSync(folder)) {
+    checkLayout(realpathSync(folder))
+    return
+  }
+  mkdirSync(dirname(folder), { recursive: true })
+  mkdirSync(folder, { mode: 0o700 })
+  // As root, Postgres' account must pass through to its own folders; what is secret has its own mode.
+  if (account !== undefined) chmodSync(folder, 0o711)
+}
+
+/**
  * Takes a folder for this process, making it at the first start.
  * @throws BoxError when another process has it, or when it holds what this version must not touch; nothing is changed then
  */
-export const openHome = (folder: string, account: RunAs | undefined): HomeFolder => {
-  const known = existsSync(folder)
-  if (known) checkLayout(realpathSync(folder))
-  else {
-    mkdirSync(dirname(folder), { recursive: true })
-    mkdirSync(folder, { mode: 0o700 })
-    // As root, Postgres' account must pass through to its own folders; what is secret has its own mode.
-    if (account !== undefined) chmodSync(folder, 0o711)
-  }
+export const openHome = async (folder: string, account: RunAs | undefined): Promise<HomeFolder> => {
+  prepareHome(folder, account)
   const root = realpathSync(folder)
-  const lock = takeLock(root, root)
-  let dataLock: FolderLock | undefined
+  const locks = [takeLock(root)]
   try {
     if (checkLayout(root) === 'new')
       writeSecret(join(root, 'layout.json'), `${JSON.stringify({ layout: LAYOUT, postgresMajor: POSTGRES_MAJOR })}\n`)
-    const dataRoot = chooseDataRoot(root, account)
+    const dataRoot = await findDataRoot(root, account)
     // A copy of the folder would share the place outside: that place has a lock of its own.
-    if (dataRoot !== root) dataLock = takeLock(dataRoot, dataRoot)
+    if (dataRoot !== root) locks.push(takeLock(dataRoot))
     const home = describeHome(root)
     mkdirSync(home.secrets, { recursive: true, mode: 0o700 })
     const version = join(home.controlPlane, 'data', 'PG_VERSION')
@@ -165,16 +141,9 @@ export const openHome = (folder: string, account: RunAs | undefined): HomeFolder
       const major = readFileSync(version, 'utf8').trim()
       if (major !== String(POSTGRES_MAJOR)) throw otherMajor(root, major)
     }
-    return {
-      ...home,
-      release: () => {
-        dataLock?.release()
-        lock.release()
-      },
-    }
+    return { ...home, release: () => locks.forEach(lock => lock.release()) }
   } catch (error) {
-    dataLock?.release()
-    lock.release()
+    for (const lock of locks) lock.release()
     throw error
   }
 }
