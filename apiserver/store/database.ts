@@ -44,10 +44,11 @@ const nameOf = (text: string): string => {
   return name
 }
 
-const onClient = (client: pg.PoolClient): Sql => {
+/** The statements of a connection, for whoever brings a client of their own (in a transaction, say). */
+export const sqlOn = (client: pg.ClientBase): Sql => {
   const rows = async <Row>(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
     try {
-      return (await client.query({ name: nameOf(text), text, values: [...values] })).rows as Row[]
+      return (await client.query({ name: nameOf(text), text, values: [...values], types: TYPES })).rows as Row[]
     } catch (error) {
       throw readDriverError(error)
     }
@@ -78,7 +79,6 @@ export class Database implements Sql {
       options: `-c transaction_timeout=${transactionTimeoutMs}`,
       // BEGIN and the first statement share one round trip.
       pipeline: true,
-      types: TYPES,
     }
     this.#pool = new pg.Pool(settings)
     // A lost connection also fails what runs on it, which is where it is told; without a listener it would end the process.
@@ -92,7 +92,7 @@ export class Database implements Sql {
       const client = await this.#checkOut()
       let broken = true
       try {
-        const rows = await onClient(client).rows<Row>(text, values)
+        const rows = await sqlOn(client).rows<Row>(text, values)
         broken = false
         return rows
       } catch (error) {
@@ -165,7 +165,7 @@ export class Database implements Sql {
 
   async #workOrRollBack<T>(client: pg.PoolClient, work: (sql: Sql) => Promise<T>): Promise<T> {
     try {
-      return await work(onClient(client))
+      return await work(sqlOn(client))
     } catch (error) {
       const rolledBack = await client.query('rollback').then(
         () => true,

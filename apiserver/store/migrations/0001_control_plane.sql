@@ -120,8 +120,8 @@ create index operations_by_environment on operations (environment_row, seq);
 create index operations_open on operations (deadline_at) where state in ('pending', 'running');
 
 -- What has to be carried to the resource store, in `seq` order per environment. `update` intents (PATCH) have no operation.
--- pending -> dispatched | failed | cancelled. `folded` says that the projector saw their effect. `payload` is the
--- merge patch of metadata and spec; that of a create is the whole spec.
+-- pending -> dispatched | failed | cancelled. `folded` says that the projector saw their effect. `payload` speaks the
+-- resource's words: the whole spec for a create, a merge patch of it for an update, else {}.
 -- `attempts` rises in a committed transaction before the store is called: 0 therefore means that nobody carried it, and
 -- only such an intent may be cancelled.
 create table intents (

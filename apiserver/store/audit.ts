@@ -1,0 +1,56 @@
+/**
+ * Audit events: append-only, numbered per organization without gaps in the order of their commits, by a trigger.
+ * Its lock is held from the insert to the commit, so inserting is the last thing that a transaction does.
+ */
+import type { AuditAction } from '../../lib/model/audit.ts'
+import { columns } from './columns.ts'
+import type { Sql } from './sql.ts'
+
+/** An event to be recorded. `metadata` holds the call's key parameters and never a secret. */
+export interface NewAuditEvent {
+  readonly organizationId: string
+  readonly actor: string
+  readonly action: AuditAction
+  readonly resourceKind: 'organization' | 'member' | 'project' | 'environment'
+  readonly resourceId: string
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+export interface AuditEventRow extends NewAuditEvent {
+  readonly id: number
+  readonly occurredAt: Date
+}
+
+/** An event of an account that concerns no organization. */
+export interface NewAccountEvent {
+  readonly type: 'create_user' | 'create_token' | 'revoke_token'
+  readonly userId: string
+  readonly clientIp: string | null
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+const INSERT = `insert into audit_events (organization_id, actor, action, resource_kind, resource_id, metadata)
+  values ($1, $2, $3, $4, $5, $6::jsonb)`
+export const insertAuditEvent = async (sql: Sql, event: NewAuditEvent): Promise<void> => {
+  const { organizationId, actor, action, resourceKind, resourceId, metadata } = event
+  await sql.rows(INSERT, [organizationId, actor, action, resourceKind, resourceId, JSON.stringify(metadata)])
+}
+
+const INSERT_ACCOUNT = `insert into account_events (type, user_id, client_ip, metadata) values ($1, $2, $3, $4::jsonb)`
+export const insertAccountEvent = async (sql: Sql, event: NewAccountEvent): Promise<void> => {
+  await sql.rows(INSERT_ACCOUNT, [event.type, event.userId, event.clientIp, JSON.stringify(event.metadata)])
+}
+
+const LIST = `select ${columns('a', ['organization_id', 'id', 'actor', 'action', 'resource_kind', 'resource_id', 'occurred_at', 'metadata'])}
+  from audit_events a where a.organization_id = $1 and a.id > $2 order by a.id limit $3`
+/** Events with a higher id than `after`, in order. `nextCursor` null: there is no more for now. */
+export const listAuditEvents = async (
+  sql: Sql,
+  organizationId: string,
+  after: number,
+  limit: number,
+): Promise<{ readonly items: readonly AuditEventRow[]; readonly nextCursor: number | null }> => {
+  const rows = await sql.rows<AuditEventRow>(LIST, [organizationId, after, limit + 1])
+  const items = rows.slice(0, limit)
+  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+}

@@ -1,0 +1,88 @@
+/** Projects. A deleted one keeps its row for the history of its environments; nothing here shows it any more. */
+import { columns } from './columns.ts'
+import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts'
+import type { Sql } from './sql.ts'
+
+export interface ProjectRow {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly region: string
+  readonly postgresMajor: number
+  /** What touches production needs an admin. */
+  readonly protectProduction: boolean
+  readonly namespace: string
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+const PROJECT = columns('p', [
+  'organization_id',
+  'project_id',
+  'region',
+  'postgres_major',
+  'protect_production',
+  'namespace',
+  'created_at',
+  'updated_at',
+])
+const THIS = 'p.organization_id = $1 and p.project_id = $2 and p.deleted_at is null'
+
+const FIND = `select ${PROJECT} from projects p where ${THIS}`
+export const findProject = (sql: Sql, organizationId: string, projectId: string): Promise<ProjectRow | undefined> =>
+  sql.row<ProjectRow>(FIND, [organizationId, projectId])
+
+const SHARE = `select ${PROJECT} from projects p where ${THIS} for share`
+/** Keeps the project from being changed or deleted until the transaction ends. */
+export const shareProject = (sql: Sql, organizationId: string, projectId: string): Promise<ProjectRow | undefined> =>
+  sql.row<ProjectRow>(SHARE, [organizationId, projectId])
+
+const LOCK = `select ${PROJECT} from projects p where ${THIS} for update`
+/** Waits for everybody who shares the project, and keeps others out. */
+export const lockProject = (sql: Sql, organizationId: string, projectId: string): Promise<ProjectRow | undefined> =>
+  sql.row<ProjectRow>(LOCK, [organizationId, projectId])
+
+const PUT = `insert into projects as p (organization_id, project_id, region, postgres_major, protect_production, namespace)
+  values ($1, $2, $3, $4, $5, $6)
+  on conflict (organization_id, project_id) do update set region = excluded.region,
+    postgres_major = excluded.postgres_major, protect_production = excluded.protect_production, updated_at = now(),
+    created_at = case when p.deleted_at is null then p.created_at else now() end, deleted_at = null
+  returning ${PROJECT}`
+/** Creates, updates, or brings back as new. The namespace, once given, stays. */
+export const putProject = async (
+  sql: Sql,
+  project: Omit<ProjectRow, 'createdAt' | 'updatedAt'>,
+): Promise<ProjectRow> => {
+  const row = await sql.row<ProjectRow>(PUT, [
+    project.organizationId,
+    project.projectId,
+    project.region,
+    project.postgresMajor,
+    project.protectProduction,
+    project.namespace,
+  ])
+  if (row === undefined) throw new Error('A project was not kept')
+  return row
+}
+
+const DELETE = `with forgotten as (
+    update environments set replaced_at = now()
+    where organization_id = $1 and project_id = $2 and replaced_at is null returning 1)
+  update projects set deleted_at = now() where organization_id = $1 and project_id = $2`
+/** Deletes a project whose environments are all deleted; their records go out of sight with it. */
+export const deleteProject = async (sql: Sql, organizationId: string, projectId: string): Promise<void> => {
+  await sql.rows(DELETE, [organizationId, projectId])
+}
+
+const LIST = `select ${PROJECT} from projects p where p.organization_id = $1 and p.deleted_at is null
+    and ($2::timestamptz is null or (p.created_at, p.project_id) > ($2, $3))
+  order by p.created_at, p.project_id limit $4`
+/** The projects of an organization, oldest first. */
+export const listProjects = async (
+  sql: Sql,
+  organizationId: string,
+  request: PageRequest,
+): Promise<Page<ProjectRow>> => {
+  const after = decodeCursor(request.after)
+  const rows = await sql.rows<ProjectRow>(LIST, [organizationId, after?.createdAt, after?.id, request.limit + 1])
+  return toPage(rows, request.limit, row => ({ createdAt: row.createdAt, id: row.projectId }))
+}

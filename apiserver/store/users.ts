@@ -1,0 +1,35 @@
+/** Users: people with an account. */
+import { columns } from './columns.ts'
+import type { Sql } from './sql.ts'
+
+export interface UserRow {
+  readonly userId: string
+  /** Lower case; null for accounts that no mail reaches. */
+  readonly email: string | null
+  readonly name: string
+  readonly isOperator: boolean
+  readonly disabledAt: Date | null
+  readonly createdAt: Date
+}
+
+const USER = columns('u', ['user_id', 'email', 'name', 'is_operator', 'disabled_at', 'created_at'])
+
+const FIND = `select ${USER} from users u where u.user_id = $1`
+export const findUser = (sql: Sql, userId: string): Promise<UserRow | undefined> => sql.row<UserRow>(FIND, [userId])
+
+const FIND_BY_EMAIL = `select ${USER} from users u where u.email = $1 for no key update`
+/** Locks the row: who holds it decides alone what becomes of the account. */
+export const lockUserByEmail = (sql: Sql, email: string): Promise<UserRow | undefined> =>
+  sql.row<UserRow>(FIND_BY_EMAIL, [email])
+
+const INSERT = `insert into users as u (user_id, email, name, is_operator) values ($1, $2, $3, $4)
+  on conflict (email) do nothing returning ${USER}`
+/** Undefined when the address is taken. */
+export const insertUser = (
+  sql: Sql,
+  user: Pick<UserRow, 'userId' | 'email' | 'name' | 'isOperator'>,
+): Promise<UserRow | undefined> => sql.row<UserRow>(INSERT, [user.userId, user.email, user.name, user.isOperator])
+
+const LOCK = 'select user_id from users where user_id = $1 for no key update'
+/** Serializes what is counted per user. */
+export const lockUser = (sql: Sql, userId: string): Promise<unknown> => sql.rows(LOCK, [userId])
