@@ -1,0 +1,52 @@
+import type { Log } from '../log/log.ts'
+import { Bell } from './bell.ts'
+import type { Database } from './database.ts'
+import type { StoreMetrics } from './store-metrics.ts'
+
+/** How much of the change log stays: what is younger than `keepMs`, and the newest `keepAtLeast` versions anyway. */
+export interface Retention {
+  readonly keepMs: number
+  readonly keepAtLeast: number
+}
+
+/** Drops older changes; answers how many. Harmless when several clients do it at once. */
+export const compact = async (database: Database, { keepMs, keepAtLeast }: Retention): Promise<number> => {
+  const [row] = await database.query<{ dropped: string }>({
+    name: 'compact',
+    text: `select compact_changes($1 * interval '1 millisecond', $2) as dropped`,
+    values: [keepMs, keepAtLeast],
+  })
+  return Number(row?.dropped ?? 0)
+}
+
+/** Compacts now and then until stopped. */
+export class Compactor {
+  readonly #bell = new Bell()
+  readonly #loop: Promise<void>
+  #stopped = false
+
+  constructor(database: Database, retention: Retention, everyMs: number, log: Log, metrics: StoreMetrics) {
+    this.#loop = this.#run(everyMs, async () => {
+      try {
+        metrics.compacted(await compact(database, retention))
+      } catch (error) {
+        metrics.failed('compaction')
+        log.warn({ err: error }, 'Cannot compact the log of resource changes, trying again later')
+      }
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#bell.ring()
+    await this.#loop
+  }
+
+  async #run(everyMs: number, once: () => Promise<void>): Promise<void> {
+    for (;;) {
+      await this.#bell.heard(everyMs)
+      if (this.#stopped) return
+      await once()
+    }
+  }
+}
