@@ -12,7 +12,10 @@ const BEFORE: Readonly<Record<string, (tenant: Tenant, id: string) => Promise<Op
     await tenant.inPhase(id, 'provisioning', 'ready')
     return body
   },
-  ready: async (tenant, id) => void (await tenant.createEnvironment(id)),
+  ready: async (tenant, id) => {
+    await tenant.createEnvironment(id)
+    return undefined
+  },
   suspending: async (tenant, id) => {
     await tenant.createEnvironment(id)
     return tenant.world.api.expect<OperationBody>(202, 'POST', tenant.path(id, '/suspend'))
