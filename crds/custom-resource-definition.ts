@@ -4,17 +4,26 @@ import { GROUP, VERSION } from './metadata.ts'
 import { type KindDefinition, type PrinterColumn, schemasOf } from './resource-type.ts'
 import type { Rule } from './rules.ts'
 
-/** The `x-kubernetes-validations` of a scope. */
-const validations = <R extends Resource>(rules: readonly Rule<R>[], scope: Rule<R>['scope']): object => {
+/** The schema with the rules of its scope, and of the scopes below it. */
+const withRules = <R extends Resource>(schema: object, rules: readonly Rule<R>[], scope: string): object => {
   const own = rules.filter(rule => rule.scope === scope)
-  if (own.length === 0) return {}
+  const properties = 'properties' in schema ? Object.entries(schema.properties as Record<string, object>) : []
+  const inner = scope === '' ? '' : `${scope}.`
   return {
-    'x-kubernetes-validations': own.map(({ cel, message, field }) => ({
-      rule: cel,
-      message,
-      // Only fields of the schema can be named, and the root knows no metadata.name.
-      ...(scope === 'spec' && field !== 'spec' && { fieldPath: field.slice('spec'.length) }),
-    })),
+    ...schema,
+    ...(properties.length > 0 && {
+      properties: Object.fromEntries(
+        properties.map(([name, field]) => [name, withRules(field, rules, `${inner}${name}`)]),
+      ),
+    }),
+    ...(own.length > 0 && {
+      'x-kubernetes-validations': own.map(({ cel, message, field }) => ({
+        rule: cel,
+        message,
+        // Only fields of the schema can be named, and the root knows no metadata.name.
+        ...(scope !== '' && field !== scope && { fieldPath: field.slice(scope.length) }),
+      })),
+    }),
   }
 }
 
@@ -53,19 +62,22 @@ export const customResourceDefinition = <R extends Resource>(definition: KindDef
           additionalPrinterColumns: columns.map(printerColumn),
           selectableFields: selectableFields.map(jsonPath => ({ jsonPath })),
           schema: {
-            openAPIV3Schema: {
-              type: 'object',
-              description,
-              required: ['spec'],
-              properties: {
-                apiVersion: { type: 'string', description: 'Version of the schema of this object' },
-                kind: { type: 'string', description: 'Kind of this object' },
-                metadata: { type: 'object' },
-                spec: { ...spec, ...validations(rules, 'spec') },
-                ...(status && { status }),
+            openAPIV3Schema: withRules(
+              {
+                type: 'object',
+                description,
+                required: ['spec'],
+                properties: {
+                  apiVersion: { type: 'string', description: 'Version of the schema of this object' },
+                  kind: { type: 'string', description: 'Kind of this object' },
+                  metadata: { type: 'object' },
+                  spec,
+                  ...(status && { status }),
+                },
               },
-              ...validations(rules, 'root'),
-            },
+              rules,
+              '',
+            ),
           },
         },
       ],

@@ -69,7 +69,9 @@ export const resourceType = <R extends Resource>(definition: KindDefinition<R>):
 const violationOf = <R extends Resource>({ field, message }: Rule<R>): Violation => ({ field, message })
 
 const holds = <R extends Resource>(rule: Rule<R>, next: R, old: R | undefined): boolean => {
-  if (rule.scope === 'spec' && old !== undefined && isDeepStrictEqual(next.spec, old.spec)) return true
+  const scope = rule.scope.split('.')
+  if (rule.scope !== '' && old !== undefined && isDeepStrictEqual(valueAt(next, scope), valueAt(old, scope)))
+    return true
   try {
     return rule.check(next, old)
   } catch (error) {

@@ -15,8 +15,8 @@ import type { Environment, EnvironmentSpec } from './environment.ts'
 export interface Rule<R extends Resource> {
   /** For tests and people: says what must hold. */
   readonly name: string
-  /** What `self` is in `cel`: the whole object or its spec. */
-  readonly scope: 'root' | 'spec'
+  /** The path of what `self` is in `cel`: the whole object, its spec or one field. */
+  readonly scope: '' | 'spec' | `spec.${string}`
   /** The field that a violation names. */
   readonly field: string
   readonly cel: string
@@ -72,7 +72,7 @@ const storageOf = (spec: EnvironmentSpec): string | undefined => spec.resources?
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   {
     name: 'the name is the identity',
-    scope: 'root',
+    scope: '',
     field: 'metadata.name',
     cel: "self.metadata.name == self.spec.organizationId + '.' + self.spec.projectId + '.' + self.spec.environmentId",
     message: 'metadata.name must be <organizationId>.<projectId>.<environmentId>',
@@ -98,9 +98,10 @@ export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   {
     // An expiry that cannot be read would either never or at once delete an environment.
     name: 'expiresAt exists in the calendar',
-    scope: 'spec',
+    // Of the field: a text that is no time fails in the middle of the rule, and then only the scope is named.
+    scope: 'spec.expiresAt',
     field: 'spec.expiresAt',
-    cel: "!has(self.expiresAt) || timestamp(self.expiresAt) >= timestamp('0001-01-01T00:00:00Z')",
+    cel: "timestamp(self) >= timestamp('0001-01-01T00:00:00Z')",
     message: 'expiresAt must be a moment that exists',
     check: ({ spec }) => spec.expiresAt === undefined || isMoment(spec.expiresAt),
   },
@@ -149,7 +150,7 @@ export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
 export const DELETION_RECORD_RULES: readonly Rule<DeletionRecord>[] = [
   {
     name: 'a record is named after what is gone',
-    scope: 'root',
+    scope: '',
     field: 'metadata.name',
     cel: "self.metadata.name == 'environment-' + self.spec.uid",
     message: 'metadata.name must be environment-<uid>',

@@ -88,7 +88,7 @@ const convert = (node: unknown, path: string): StructuralSchema => {
 }
 
 /**
- * Drops what a schema does not know and fills in its defaults, at every depth; values of a wrong type stay for
+ * Drops what a schema does not know and nulls that it does not allow, and fills in its defaults, at every depth; values of a wrong type stay for
  * validation to refuse. Pure, never throws.
  */
 export const pruned = (schema: StructuralSchema, value: unknown): unknown => {
@@ -96,7 +96,9 @@ export const pruned = (schema: StructuralSchema, value: unknown): unknown => {
   if (properties !== undefined && isRecord(value)) {
     const kept: [string, unknown][] = []
     for (const [name, field] of Object.entries(properties)) {
-      const given = Object.hasOwn(value, name) ? value[name] : undefined
+      const own = Object.hasOwn(value, name) ? value[name] : undefined
+      // As an API server does: null says nothing, except where it is allowed.
+      const given = own === null && field['nullable'] !== true ? undefined : own
       const filled = given === undefined ? structuredClone(field.default) : pruned(field, given)
       if (filled !== undefined) kept.push([name, filled])
     }
