@@ -321,6 +321,8 @@ export const environmentRoutes = {
     description:
       'Server-to-server only: refused with an Origin, Sec-Fetch-Site or Cookie header. Every read leaves an audit event.',
     policy: 'connection.read',
+    serverToServer: true,
+    rate: 'connection',
     idempotency: 'none',
     success: { status: 200, description: 'A URI that works', body: connectionRecord },
     errors: [...NOT_FOUND, 'invalid_phase', 'server_to_server_only', 'store_unavailable'],

@@ -21,6 +21,10 @@ export interface Route {
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
+  /** Refused when a browser sends it: with an Origin, Sec-Fetch-Site or Cookie header. */
+  readonly serverToServer?: true
+  /** Counted by a limit of its own, beside the general ones. */
+  readonly rate?: 'connection'
   readonly idempotency: 'required' | 'optional' | 'none'
   readonly success: {
     readonly status: 200 | 201 | 202 | 204
@@ -53,6 +57,8 @@ export type AnswerOf<R extends Route> = R['success'] extends { readonly body: in
   : undefined
 
 const EVERY_ROUTE: readonly ErrorCode[] = [
+  'malformed_request',
+  'request_timeout',
   'validation_failed',
   'invalid_encoding',
   'not_acceptable',

@@ -1,5 +1,6 @@
 /** Every stable error code, one line each: the word a client may branch on, its HTTP status and its title. */
 export const ERROR_CODES = {
+  malformed_request: { status: 400, title: 'Malformed request' },
   validation_failed: { status: 400, title: 'Validation failed' },
   invalid_json: { status: 400, title: 'Malformed JSON' },
   invalid_encoding: { status: 400, title: 'Invalid encoding' },
@@ -25,6 +26,7 @@ export const ERROR_CODES = {
   user_not_found: { status: 404, title: 'User not found' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   not_acceptable: { status: 406, title: 'Not acceptable' },
+  request_timeout: { status: 408, title: 'Request took too long to arrive' },
   environment_exists: { status: 409, title: 'Environment exists' },
   deletion_protected: { status: 409, title: 'Deletion protected' },
   operation_in_progress: { status: 409, title: 'Operation in progress' },

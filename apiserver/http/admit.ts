@@ -1,0 +1,78 @@
+/** Finds out who calls, and counts them: the one way into every route that is not public. */
+
+import { tokenDigest } from '../../lib/credentials/token.ts'
+import { DomainError } from '../../lib/errors/domain-error.ts'
+import { type Authenticator } from '../auth/authenticate/authenticator.ts'
+import { bearerToken, invalidToken } from '../auth/authenticate/bearer.ts'
+import type { Principal } from '../commands/call.ts'
+import type { Route } from '../contract/route.ts'
+import type { Exchange } from './exchange.ts'
+import type { Limits } from './limits.ts'
+
+/** A credential whose form is right; whether it is valid is not known yet. */
+export interface Presented {
+  readonly token: string
+  readonly authenticator: Authenticator
+  /** What limits count it by: its digest, so that no secret is kept. */
+  readonly limitKey: string
+}
+
+export class Admission {
+  readonly #authenticators: readonly Authenticator[]
+  readonly #limits: Limits
+
+  constructor(authenticators: readonly Authenticator[], limits: Limits) {
+    this.#authenticators = authenticators
+    this.#limits = limits
+  }
+
+  /**
+   * The cheap gate, before a body is read and before any I/O.
+   * @throws DomainError `unauthenticated`, `invalid_token`, `rate_limited`
+   */
+  present(exchange: Exchange, authorization: string | undefined): Presented {
+    const token = this.#counted(exchange, () => bearerToken(authorization))
+    const authenticator = this.#authenticators.find(candidate => candidate.accepts(token))
+    if (authenticator === undefined) throw this.#failed(exchange, invalidToken())
+    const limitKey = tokenDigest(token).toString('latin1')
+    if (!this.#limits.knows(limitKey)) this.#limits.checkAddress(exchange)
+    return { token, authenticator, limitKey }
+  }
+
+  /**
+   * Who it is, with their role in the organization where one is named.
+   * @throws DomainError `invalid_token`, `rate_limited`
+   */
+  async principal(
+    exchange: Exchange,
+    presented: Presented,
+    route: Route,
+    organizationId: string | undefined,
+  ): Promise<Principal> {
+    const known = this.#limits.knows(presented.limitKey)
+    if (known) this.#limits.take(exchange, presented.limitKey, route)
+    const principal = await presented.authenticator.find(presented.token, organizationId)
+    if (principal === undefined) throw this.#failed(exchange, invalidToken())
+    exchange.credentialId = principal.credentialId
+    if (!known) this.#limits.take(exchange, presented.limitKey, route)
+    return principal
+  }
+
+  #counted<T>(exchange: Exchange, read: () => T): T {
+    try {
+      return read()
+    } catch (error) {
+      throw error instanceof DomainError ? this.#failed(exchange, error) : error
+    }
+  }
+
+  /** Counts a failure against the address: the error to throw is its own, or the limit's. */
+  #failed(exchange: Exchange, error: DomainError): DomainError {
+    try {
+      this.#limits.countFailure(exchange)
+      return error
+    } catch (limited) {
+      return limited instanceof DomainError ? limited : error
+    }
+  }
+}

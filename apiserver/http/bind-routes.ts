@@ -1,0 +1,243 @@
+/**
+ * Binds the contract to handlers. One function serves every route, in this order: the credential's form, the body, the
+ * credential with the membership (one statement), path, role, key, query, body, handler. What fails first is answered.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Request, type Response, Router } from 'express'
+import { z } from 'zod'
+import { DomainError } from '../../lib/errors/domain-error.ts'
+import { ID_PATTERN } from '../../lib/model/identifiers.ts'
+import { authorize } from '../auth/authorize.ts'
+import { POLICY, type PolicyRow, policyRowOf } from '../auth/policy.ts'
+import type { Call, Reply } from '../commands/call.ts'
+import type { Route } from '../contract/route.ts'
+import { ROUTES, type Routes } from '../contract/routes.ts'
+import type { HandlersOver, Input } from '../routes/handler.ts'
+import type { Admission, Presented } from './admit.ts'
+import { type Exchange, exchangeOf } from './exchange.ts'
+import { fingerprintOf } from './fingerprint.ts'
+import { parseIdempotencyKey } from './idempotency-key.ts'
+import { readJsonBody } from './json-body.ts'
+import { checkAccept } from './negotiation.ts'
+import { queryOf } from './query.ts'
+import { validate } from './validate.ts'
+
+const MAX_BODY_BYTES = 100 * 1024
+const NO_PARAMETERS = z.strictObject({})
+const NO_BODY = z.strictObject({}).optional()
+const NO_FINGERPRINT = Buffer.alloc(0)
+const ORGANIZATION_HEADER = 'x-service-organization-id'
+
+/** What the binder needs of the server around it. */
+export interface Serving<Context> {
+  readonly admission: Admission
+  readonly context: Context
+  /** Sends what a handler answered. */
+  readonly reply: (exchange: Exchange, response: ServerResponse, reply: Reply) => void
+  /** Sends what was thrown. */
+  readonly fail: (exchange: Exchange, response: ServerResponse, error: unknown) => void
+}
+
+interface Bound {
+  readonly route: Route
+  readonly row: PolicyRow
+  readonly params: z.ZodType
+  readonly query: z.ZodType
+  readonly body: z.ZodType
+  readonly handle: (input: Input<Route>) => Promise<Reply>
+}
+
+const headerText = (request: IncomingMessage, name: string): string | undefined => {
+  const value = request.headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+const fieldOf = (value: unknown, field: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[field] : undefined
+
+/** The organization that a request names; undefined when it names none that could exist. Validation says so later. */
+const organizationOf = (route: Route, request: Request, query: unknown, body: unknown): string | undefined => {
+  const place = route.organization
+  const value =
+    place === 'path'
+      ? request.params['org']
+      : place === 'query'
+        ? fieldOf(query, 'organization_id')
+        : place === 'body'
+          ? fieldOf(body, 'organization_id')
+          : place === 'header'
+            ? headerText(request, ORGANIZATION_HEADER)
+            : undefined
+  return typeof value === 'string' && ID_PATTERN.test(value) ? value : undefined
+}
+
+const checkOrganizationHeader = (request: IncomingMessage): void => {
+  const value = headerText(request, ORGANIZATION_HEADER)
+  if (value === undefined)
+    throw new DomainError('organization_header_required', 'This call needs the header X-Service-Organization-ID')
+  if (!ID_PATTERN.test(value))
+    throw new DomainError('validation_failed', 'The header X-Service-Organization-ID holds no organization id', {
+      errors: [
+        { in: 'header', pointer: 'X-Service-Organization-ID', code: 'invalid_format', message: 'must be an id' },
+      ],
+    })
+}
+
+// Not Sec-Fetch-Mode: Node's own fetch always sends it.
+const checkServerToServer = (request: IncomingMessage): void => {
+  const { origin, cookie, 'sec-fetch-site': site } = request.headers
+  if (origin !== undefined || cookie !== undefined || site !== undefined)
+    throw new DomainError('server_to_server_only', 'This call is for servers: it is refused to browsers')
+}
+
+const checkKey = (route: Route, key: string | undefined): void => {
+  if (key === undefined && route.idempotency === 'required')
+    throw new DomainError('idempotency_key_required', 'This call needs an Idempotency-Key header')
+}
+
+const parseBody = (bound: Bound, body: unknown): unknown => {
+  // A route with fields of its own says which one is missing, also when nothing was sent.
+  const given = body === undefined && bound.route.body !== undefined ? {} : body
+  return validate(bound.body, given, 'body')
+}
+
+const serveOpen = async (bound: Bound): Promise<Reply> =>
+  bound.handle({ params: {}, query: {}, body: undefined, call: undefined } as unknown as Input<Route>)
+
+const serve = async (
+  bound: Bound,
+  request: Request,
+  exchange: Exchange,
+  admission: Admission,
+  presented: Presented,
+): Promise<Reply> => {
+  const { route, row } = bound
+  checkAccept(request.headers.accept)
+  const rawQuery = queryOf(request.url)
+  const rawBody = route.method === 'get' ? undefined : await readJsonBody(request, MAX_BODY_BYTES)
+  const organizationId = organizationOf(route, request, rawQuery, rawBody)
+  const principal = await admission.principal(exchange, presented, route, organizationId)
+  const params = validate(bound.params, request.params, 'path') as Readonly<Record<string, string>>
+  if (route.organization === 'header') checkOrganizationHeader(request)
+  if (route.organization !== 'none' && organizationId === undefined) {
+    validate(bound.query, rawQuery, 'query')
+    parseBody(bound, rawBody)
+  }
+  authorize(principal, row, params['subject'])
+  if (route.serverToServer === true) checkServerToServer(request)
+  const idempotencyKey =
+    route.idempotency === 'none' ? undefined : parseIdempotencyKey(request.headers['idempotency-key'])
+  checkKey(route, idempotencyKey)
+  const query = validate(bound.query, rawQuery, 'query')
+  const body = route.method === 'get' ? undefined : parseBody(bound, rawBody)
+  const call: Call = {
+    principal,
+    requestId: exchange.requestId,
+    clientIp: exchange.clientIp,
+    method: request.method,
+    route: route.path,
+    pathParams: params,
+    idempotencyKey,
+    fingerprint: idempotencyKey === undefined ? NO_FINGERPRINT : fingerprintOf(body, query),
+  }
+  return bound.handle({ params, query, body, call } as unknown as Input<Route>)
+}
+
+const locationOf = (route: Route, reply: Reply): Record<string, string> | undefined => {
+  const template = route.success.location
+  const id = fieldOf(reply.body, 'id')
+  if (template === undefined || typeof id !== 'string' || reply.headers?.['Location'] !== undefined) return undefined
+  return { Location: template.replace('{id}', id) }
+}
+
+const withLocation = (route: Route, reply: Reply): Reply => {
+  const location = locationOf(route, reply)
+  return location === undefined ? reply : { ...reply, headers: { ...reply.headers, ...location } }
+}
+
+const METHODS = new Map([
+  ['get', 'GET, HEAD'],
+  ['put', 'PUT'],
+  ['post', 'POST'],
+  ['patch', 'PATCH'],
+  ['delete', 'DELETE'],
+])
+
+/** `/v1/x/{org}` in the router's words. */
+const pattern = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1')
+
+/** The routes of each path, and its Allow header. */
+const byPath = (routes: readonly Route[]): Map<string, { readonly routes: Route[]; readonly allow: string }> => {
+  const groups = Map.groupBy(routes, route => route.path)
+  return new Map(
+    [...groups].map(([path, group]) => [
+      path,
+      { routes: group, allow: group.map(route => METHODS.get(route.method) ?? '').join(', ') },
+    ]),
+  )
+}
+
+/**
+ * A router that serves every route.
+ * @throws Error when a route has no row in the policy table
+ */
+export const bindRoutes = <Context>(
+  handlers: HandlersOver<Context>,
+  serving: Serving<Context>,
+  table: { readonly routes: Readonly<Record<string, Route>>; readonly policy: Readonly<Record<string, PolicyRow>> } = {
+    routes: ROUTES,
+    policy: POLICY,
+  },
+): Router => {
+  const { admission, context } = serving
+  const router = Router({ caseSensitive: true, strict: true })
+  const bind = (route: Route): Bound => ({
+    route,
+    row: policyRowOf(route, table.policy),
+    params: route.params ?? NO_PARAMETERS,
+    query: route.query ?? NO_PARAMETERS,
+    body: route.body ?? NO_BODY,
+    handle: input => {
+      const handler = handlers[route.operationId as keyof Routes] as (
+        input: unknown,
+        context: Context,
+      ) => Promise<Reply>
+      return handler(input, context)
+    },
+  })
+  const listener = (bound: Bound) => (request: Request, response: Response) => {
+    const exchange = exchangeOf(request)
+    exchange.route = bound.route.path
+    const answer = async (): Promise<void> => {
+      try {
+        const reply =
+          bound.row.role === 'public'
+            ? await serveOpen(bound)
+            : await serve(
+                bound,
+                request,
+                exchange,
+                admission,
+                admission.present(exchange, request.headers.authorization),
+              )
+        serving.reply(exchange, response, withLocation(bound.route, reply))
+      } catch (error) {
+        serving.fail(exchange, response, error)
+      }
+    }
+    void answer()
+  }
+  for (const [path, { routes, allow }] of byPath(Object.values(table.routes))) {
+    const bound = routes.map(route => [route.method, listener(bind(route))] as const)
+    const at = router.route(pattern(path))
+    for (const [method, listen] of bound) at[method](listen)
+    at.all((request, response) => {
+      const exchange = exchangeOf(request)
+      exchange.route = path
+      response.setHeader('Allow', allow)
+      const error = new DomainError('method_not_allowed', `${path} takes ${allow}`)
+      serving.fail(exchange, response, error)
+    })
+  }
+  return router
+}

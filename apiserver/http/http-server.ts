@@ -1,0 +1,89 @@
+/** The listening server: its timeouts, and a stop that drains. */
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { answerClientError } from './client-errors.ts'
+import type { Traffic } from './traffic.ts'
+
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 30_000
+/** Longer than the 60 s of common proxies, so that the proxy closes first. */
+const KEEP_ALIVE_MS = 65_000
+const MAX_HEADER_BYTES = 16 * 1024
+const MAX_CONNECTIONS = 10_000
+
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** How long a stop may take: `graceMs` for load balancers to look elsewhere, then `drainMs` for what is in flight. */
+export interface StopDelays {
+  readonly graceMs: number
+  readonly drainMs: number
+}
+
+export class HttpServer {
+  readonly #server: Server
+  readonly #traffic: Traffic
+  #draining = false
+
+  constructor(listener: RequestListener, traffic: Traffic, problemBase: string) {
+    this.#traffic = traffic
+    this.#server = createServer(
+      { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, connectionsCheckingInterval: 1000 },
+      listener,
+    )
+    this.#server.headersTimeout = HEADERS_TIMEOUT_MS
+    this.#server.requestTimeout = REQUEST_TIMEOUT_MS
+    this.#server.keepAliveTimeout = KEEP_ALIVE_MS
+    this.#server.maxConnections = MAX_CONNECTIONS
+    this.#server.on('clientError', (error, socket) => answerClientError(error, socket, problemBase))
+    // Without a listener Node answers 417 with no body; the expectation is ignored instead, as RFC 9110 allows.
+    this.#server.on('checkExpectation', listener)
+  }
+
+  /** Whether a stop has begun: answers then close their connections, and readiness says so. */
+  get draining(): boolean {
+    return this.#draining
+  }
+
+  /** Listens, and answers its URL. @throws the system's error, `EADDRINUSE` for one */
+  async listen(address: ListenAddress): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(address.port, address.host, () => {
+        this.#server.off('error', reject)
+        resolve()
+      })
+    })
+    const { address: host, port, family } = this.#server.address() as AddressInfo
+    return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`
+  }
+
+  /**
+   * Answers what is in flight, then closes. Shortened when nobody is there: without an open connection there is
+   * neither a client to finish nor a proxy to warn.
+   */
+  async stop({ graceMs, drainMs }: StopDelays): Promise<void> {
+    this.#draining = true
+    if ((await this.#connections()) > 0 && this.#traffic.inFlight > 0) await this.#atMost(graceMs)
+    const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
+    this.#server.closeIdleConnections()
+    const deadline = sleep(drainMs, undefined, { ref: false })
+    await Promise.race([this.#traffic.settled(), deadline])
+    this.#server.closeIdleConnections()
+    await Promise.race([closed, sleep(250, undefined, { ref: false })])
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  /** Waits for the grace period, or until nothing is in flight any more. */
+  async #atMost(milliseconds: number): Promise<void> {
+    await Promise.race([this.#traffic.settled(), sleep(milliseconds, undefined, { ref: false })])
+  }
+
+  #connections(): Promise<number> {
+    return new Promise(resolve => this.#server.getConnections((_error, count) => resolve(count)))
+  }
+}

@@ -1,0 +1,86 @@
+/** The request limits: per credential, per address without a valid credential, mutations, connection reads. */
+import { DomainError } from '../../lib/errors/domain-error.ts'
+import type { Route } from '../contract/route.ts'
+import { limitKey } from './client-address.ts'
+import type { Exchange } from './exchange.ts'
+import { RateLimiter, type RatePolicy, type Taken } from './rate-limiter.ts'
+
+/** Requests per minute; 0 switches a limit off. */
+export interface LimitSettings {
+  readonly requestsPerMinute: number
+  readonly mutationsPerMinute: number
+  readonly connectionReadsPerMinute: number
+  readonly anonymousPerMinute: number
+  readonly burst: number
+}
+
+const refused = (policy: RatePolicy, taken: Taken): DomainError =>
+  new DomainError('rate_limited', `Too many requests, wait ${taken.retrySeconds} s`, {
+    details: { 'violated-policies': [policy.name] },
+    retryAfterSeconds: taken.retrySeconds,
+  })
+
+export class Limits {
+  readonly #requests: RateLimiter
+  readonly #mutations: RateLimiter
+  readonly #connectionReads: RateLimiter
+  readonly #anonymous: RateLimiter
+  readonly #onRefused: (policy: string) => void
+
+  constructor(settings: LimitSettings, onRefused: (policy: string) => void = () => undefined) {
+    const { burst } = settings
+    this.#requests = new RateLimiter({ name: 'default', perMinute: settings.requestsPerMinute, burst })
+    this.#mutations = new RateLimiter({ name: 'mutations', perMinute: settings.mutationsPerMinute, burst })
+    this.#connectionReads = new RateLimiter({ name: 'connection', perMinute: settings.connectionReadsPerMinute, burst })
+    this.#anonymous = new RateLimiter({ name: 'anonymous', perMinute: settings.anonymousPerMinute, burst })
+    this.#onRefused = onRefused
+  }
+
+  /** Whether a credential was valid lately: a hint about whom to spare, never an authorization. */
+  knows(key: string): boolean {
+    return this.#requests.knows(key)
+  }
+
+  /**
+   * Refuses, before any I/O, an unknown credential from an address that has used up its failures. Known ones pass, so
+   * that nobody is locked out by a neighbour behind the same address.
+   * @throws DomainError `rate_limited`
+   */
+  checkAddress(exchange: Exchange): void {
+    if (!this.#anonymous.enabled) return
+    const taken = this.#anonymous.peek(limitKey(exchange.clientIp))
+    if (!taken.allowed) throw this.#refuse(exchange, this.#anonymous, taken)
+  }
+
+  /** Counts a request without a valid credential against its address. @throws DomainError `rate_limited` */
+  countFailure(exchange: Exchange): void {
+    if (!this.#anonymous.enabled) return
+    const taken = this.#anonymous.take(limitKey(exchange.clientIp))
+    if (!taken.allowed) throw this.#refuse(exchange, this.#anonymous, taken)
+  }
+
+  /** Counts a request of a valid credential. @throws DomainError `rate_limited` */
+  take(exchange: Exchange, key: string, route: Route): void {
+    this.#count(exchange, this.#requests, key)
+    if (route.method !== 'get') this.#count(exchange, this.#mutations, key)
+    if (route.rate === 'connection') this.#count(exchange, this.#connectionReads, key)
+  }
+
+  #count(exchange: Exchange, limiter: RateLimiter, key: string): void {
+    if (!limiter.enabled) return
+    const taken = limiter.take(key)
+    if (!taken.allowed) throw this.#refuse(exchange, limiter, taken)
+    const policy = limiter.policyHeader
+    const state = `"${limiter.policy.name}";r=${taken.remaining};t=${taken.resetSeconds}`
+    const { rateLimitPolicy, rateLimit } = exchange
+    exchange.rateLimitPolicy = rateLimitPolicy === undefined ? policy : `${rateLimitPolicy}, ${policy}`
+    exchange.rateLimit = rateLimit === undefined ? state : `${rateLimit}, ${state}`
+  }
+
+  #refuse(exchange: Exchange, limiter: RateLimiter, taken: Taken): DomainError {
+    this.#onRefused(limiter.policy.name)
+    exchange.rateLimitPolicy = limiter.policyHeader
+    exchange.rateLimit = `"${limiter.policy.name}";r=0;t=${Math.max(taken.retrySeconds, taken.resetSeconds)}`
+    return refused(limiter.policy, taken)
+  }
+}
