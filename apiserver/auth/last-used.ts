@@ -4,16 +4,10 @@
  */
 import type { Log } from '../../runtime/log/log.ts'
 import type { Database } from '../store/database.ts'
+import { touchTokens } from '../store/tokens.ts'
 
 const FLUSH_MS = 250
 const MAX_MARKED = 10_000
-
-// Rows that somebody else holds are skipped: the next use marks the token again.
-const TOUCH = `
-  update tokens set last_used_at = now()
-   where id in (select id from tokens
-                 where id = any($1) and (last_used_at is null or last_used_at < now() - interval '60 seconds')
-                   for update skip locked)`
 
 export class LastUsed {
   readonly #database: Database
@@ -46,9 +40,9 @@ export class LastUsed {
 
   async #write(ids: readonly string[]): Promise<void> {
     try {
-      await this.#database.transaction(sql => sql.rows(TOUCH, [ids]))
+      await this.#database.transaction(sql => touchTokens(sql, ids))
     } catch (error) {
-      this.#log.warn({ error, tokens: ids.length }, 'Cannot write when tokens were last used')
+      this.#log.warn({ err: error, tokens: ids.length }, 'Cannot write when tokens were last used')
     }
   }
 }

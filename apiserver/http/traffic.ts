@@ -54,7 +54,7 @@ export interface TrafficOptions {
 export class Traffic {
   readonly #options: TrafficOptions
   #inFlight = 0
-  #idle: (() => void) | undefined
+  #whenIdle: (() => void)[] = []
 
   constructor(options: TrafficOptions) {
     this.#options = options
@@ -97,7 +97,7 @@ export class Traffic {
   /** Resolves once nothing is in flight. */
   async settled(): Promise<void> {
     if (this.#inFlight === 0) return
-    await new Promise<void>(resolve => (this.#idle = resolve))
+    await new Promise<void>(resolve => this.#whenIdle.push(resolve))
   }
 
   #end(request: IncomingMessage, response: ServerResponse, exchange: Exchange): void {
@@ -121,6 +121,6 @@ export class Traffic {
     else log.info(fields, 'Request')
     this.#inFlight -= 1
     metrics.inFlight.set(this.#inFlight)
-    if (this.#inFlight === 0) this.#idle?.()
+    if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 }

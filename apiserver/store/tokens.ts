@@ -39,7 +39,7 @@ export interface Credential {
   readonly userId: string
   readonly isOperator: boolean
   readonly role: Role | null
-  /** `last_used_at` is older than a minute: worth a `touchToken` after the answer. */
+  /** `last_used_at` is older than a minute: worth a `touchTokens` after the answer. */
   readonly stale: boolean
 }
 
@@ -58,12 +58,12 @@ export const findCredential = (
   organizationId: string | undefined,
 ): Promise<Credential | undefined> => sql.row<Credential>(FIND_CREDENTIAL, [digest, organizationId ?? null])
 
-const TOUCH = `update tokens set last_used_at = now() where id = (
-  select id from tokens where id = $1 and (last_used_at is null or last_used_at < now() - interval '60 s')
+const TOUCH = `update tokens set last_used_at = now() where id in (
+  select id from tokens where id = any($1) and (last_used_at is null or last_used_at < now() - interval '60 s')
   for no key update skip locked)`
-/** Notes that a token was used; gives way when somebody else is noting the same. */
-export const touchToken = async (sql: Sql, tokenId: string): Promise<void> => {
-  await sql.rows(TOUCH, [tokenId])
+/** Notes that tokens were used; gives way where somebody else is noting the same. */
+export const touchTokens = async (sql: Sql, tokenIds: readonly string[]): Promise<void> => {
+  await sql.rows(TOUCH, [tokenIds])
 }
 
 /** A token to keep. */

@@ -1,6 +1,7 @@
 /** The log of a process: pino, one JSON object a line, with nothing in it that could hold a secret by accident. */
 import { pino } from 'pino'
 import type { Log } from './log.ts'
+import { scrub } from './scrub.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -21,7 +22,7 @@ const errorFields = (error: unknown, depth = 0): unknown => {
 /** Fields that are never written, should somebody pass them after all. */
 const NEVER = ['authorization', 'password', 'token', 'secret', 'connection_uri', 'connectionString', 'cookie']
 
-/** A log that gives each finished line to `destination`. Errors go into the field `err`. */
+/** A log that gives each finished and scrubbed line to `destination`. Errors go into the field `err`. */
 export const jsonLog = (destination: { write(line: string): void }, level: LogLevel = 'info'): Log =>
   pino(
     {
@@ -32,5 +33,5 @@ export const jsonLog = (destination: { write(line: string): void }, level: LogLe
       serializers: { err: error => errorFields(error) },
       redact: { paths: [...NEVER, ...NEVER.map(name => `*.${name}`)], censor: '[redacted]' },
     },
-    destination,
+    { write: line => destination.write(scrub(line)) },
   )
