@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { type BackoffPolicy, backoffMs } from '../controller/backoff.ts'
 import type { Log } from '../log/log.ts'
-import { BackOff } from './back-off.ts'
 import { Bell } from './bell.ts'
 import { connectionSettings } from './database.ts'
 import type { StoreMetrics } from './store-metrics.ts'
@@ -13,8 +13,7 @@ import type { StoreMetrics } from './store-metrics.ts'
 /** Called with the version of a change of the resource, or undefined when there may have been any. */
 export type Wake = (version: bigint | undefined) => void
 
-const FIRST_DELAY_MS = 50
-const MAX_DELAY_MS = 5000
+const RECONNECT: BackoffPolicy = { baseMs: 100, capMs: 5000 }
 /** How often the connection is proved: one that died without a word is replaced. */
 const PROBE_EVERY_MS = 30_000
 const CLOSE_TIMEOUT_MS = 1000
@@ -53,11 +52,11 @@ export class ChangeListener {
   }
 
   async #run(): Promise<void> {
-    const backOff = new BackOff(FIRST_DELAY_MS, MAX_DELAY_MS)
+    let failures = 0
     for (let connections = 0; !this.#stopped; ) {
       try {
         await this.#listen(() => {
-          backOff.reset()
+          failures = 0
           if (connections++ > 0) this.#metrics.reconnected()
           this.#wakeAll()
         })
@@ -66,7 +65,7 @@ export class ChangeListener {
         this.#log.warn({ err: error }, 'Lost the connection that hears of resource changes, connecting again')
       }
       this.#bell.silence()
-      if (!this.#isStopped()) await this.#bell.heard(backOff.next())
+      if (!this.#isStopped()) await this.#bell.heard(backoffMs(RECONNECT, failures++, Math.random))
     }
   }
 

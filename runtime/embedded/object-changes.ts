@@ -166,7 +166,7 @@ export const deletedObject = <R extends Resource>(
   checkVersion(current, preconditions)
   if (current.metadata.deletionTimestamp !== undefined) return undefined
   const reason = type.admitDelete(current)
-  if (reason !== undefined) throw new StoreError('Forbidden', `${describe(current)} must not be deleted: ${reason}`)
+  if (reason !== undefined) throw new StoreError('Forbidden', reason)
   const metadata = { ...current.metadata, lastManager: manager }
   if (metadata.finalizers.length === 0) return change({ ...current, metadata }, true)
   return change(

@@ -3,10 +3,10 @@
  * the whole database for a while loses and repeats nothing; it reads on where it stood.
  */
 import type { Resource, ResourceType } from '../../lib/model/resource.ts'
+import { type BackoffPolicy, backoffMs } from '../controller/backoff.ts'
 import type { Log } from '../log/log.ts'
 import type { Selector, WatchEvent } from '../store/resource-store.ts'
 import { StoreError } from '../store/store-error.ts'
-import { BackOff } from './back-off.ts'
 import { Bell } from './bell.ts'
 import type { ChangeListener } from './change-listener.ts'
 import { type ChangePage, type ChangeRow, readChanges } from './change-log.ts'
@@ -31,8 +31,7 @@ export interface WatchOptions {
   readonly signal: AbortSignal
 }
 
-const FIRST_RETRY_MS = 50
-const MAX_RETRY_MS = 2000
+const RETRY: BackoffPolicy = { baseMs: 100, capMs: 2000 }
 
 const matches = (selector: Selector | undefined, labels: Readonly<Record<string, string>> | null): boolean =>
   labels !== null && Object.entries(selector?.labels ?? {}).every(([key, value]) => labels[key] === value)
@@ -68,7 +67,7 @@ export async function* watchChanges<R extends Resource>(
   const ring = (): void => bell.ring()
   let place = parseVersion(from)
   let lastSaid = performance.now()
-  const backOff = new BackOff(FIRST_RETRY_MS, MAX_RETRY_MS)
+  let failures = 0
   const unsubscribe = context.listener.subscribe(resource, version => {
     if (version === undefined || version > place) bell.ring()
   })
@@ -81,7 +80,7 @@ export async function* watchChanges<R extends Resource>(
       // A read may take its whole deadline; an abort does not wait for it.
       const page = await unlessAborted(readPage(), stopped)
       if (page === undefined) {
-        if (!isAborted(stopped)) await bell.heard(backOff.next())
+        if (!isAborted(stopped)) await bell.heard(backoffMs(RETRY, failures++, Math.random))
         continue
       }
       checkPlace(place, page)
@@ -113,7 +112,7 @@ export async function* watchChanges<R extends Resource>(
   async function readPage(): Promise<ChangePage | undefined> {
     try {
       const page = await readChanges(database, resource, place, selector)
-      backOff.reset()
+      failures = 0
       return page
     } catch (error) {
       if (!isAborted(stopped)) {
