@@ -3,8 +3,8 @@
  * in the way. A statement a request would queue a busy token's requests behind each other.
  */
 import type { Log } from '../../runtime/log/log.ts'
+import { touchTokens } from '../store/credentials.ts'
 import type { Database } from '../store/database.ts'
-import { touchTokens } from '../store/tokens.ts'
 
 const FLUSH_MS = 250
 const MAX_MARKED = 10_000

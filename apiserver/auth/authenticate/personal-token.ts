@@ -1,8 +1,8 @@
 /** Personal access tokens, `svc_pat_…`: a user with their whole role. */
 import { isPersonalToken, tokenDigest } from '../../../lib/credentials/token.ts'
 import type { Principal } from '../../commands/call.ts'
+import { findCredential } from '../../store/credentials.ts'
 import type { Sql } from '../../store/sql.ts'
-import { findCredential } from '../../store/tokens.ts'
 import type { LastUsed } from '../last-used.ts'
 import type { Authenticator } from './authenticator.ts'
 
