@@ -96,6 +96,11 @@ export const environmentStatus = z.object({
     .boolean()
     .optional()
     .describe('true once the environment has been ready: its data is never initialized again'),
+  attempts: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('Attempts to bring Postgres up since it was last ready; absent once it is'),
   endpoint: endpointSchema.optional().describe('Where Postgres answers'),
   expiresAt: timestamp.optional().describe('The expiry in force'),
   image: z.string().max(512).optional().describe('The Postgres that runs, or ran last'),

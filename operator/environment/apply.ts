@@ -1,0 +1,56 @@
+/** Turns an action into calls of the ports. Knows how, never whether. */
+import type { Environment } from '../../crds/environment.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
+import { keyOf } from '../../lib/model/resource.ts'
+import { ConditionError } from '../host/host.ts'
+import type { Action } from './action.ts'
+import { newCredentials } from './new-credentials.ts'
+import { credentialOwner, instanceRef } from './observe.ts'
+import { release, type TearDownPorts, tearDown } from './tear-down.ts'
+
+/**
+ * Does the action. `environment` is the resource as it stands after its status was reported.
+ * @returns whether there may be more to do at once; false: it takes its time
+ * @throws ConditionError what is wrong with the environment; StoreError `Conflict` when somebody changed it meanwhile
+ */
+export const apply = async (
+  action: Action,
+  environment: Environment,
+  ports: TearDownPorts,
+  nowMs: number,
+): Promise<boolean> => {
+  const { store, credentials, host } = ports
+  const { uid, resourceVersion, finalizers } = environment.metadata
+  switch (action.kind) {
+    case 'add-finalizer': {
+      const metadata = { finalizers: [...finalizers, ENVIRONMENT_FINALIZER] }
+      await store.patch(environmentType, keyOf(environment), { metadata }, { uid, resourceVersion })
+      return true
+    }
+    case 'make-credentials':
+      await credentials.write(credentialOwner(environment), newCredentials())
+      return true
+    case 'start':
+      await host.start(instanceRef(environment), action.settings)
+      return true
+    case 'stop':
+      await host.stop(instanceRef(environment))
+      return true
+    case 'apply-credentials': {
+      const kept = await credentials.read(credentialOwner(environment))
+      if (kept === undefined)
+        throw new ConditionError('CredentialsReady', 'CredentialsMissing', 'The stored passwords are gone')
+      await host.applyCredentials(instanceRef(environment), kept)
+      return true
+    }
+    case 'expire':
+      await store.delete(environmentType, keyOf(environment), { uid, resourceVersion })
+      return true
+    case 'tear-down':
+      return await tearDown(environment, action.policy, ports, nowMs)
+    case 'release':
+      await release(environment, store)
+      return true
+  }
+}

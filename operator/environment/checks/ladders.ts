@@ -1,0 +1,27 @@
+/** The checks in their order: each makes sense only once the ones before it are satisfied. */
+import type { Check, GateCheck } from './check.ts'
+import { credentialsPresent } from './credentials-present.ts'
+import { dataPresent } from './data-present.ts'
+import { identityMatches } from './identity-matches.ts'
+import { notPaused } from './not-paused.ts'
+import { notStopping } from './not-stopping.ts'
+import { processGone } from './process-gone.ts'
+import { processRuns } from './process-runs.ts'
+import { settingsApplied } from './settings-applied.ts'
+import { signInWorks } from './sign-in-works.ts'
+
+/** Whether the environment is ours to touch at all. Deletion is not asked. */
+export const GATES: readonly GateCheck[] = [identityMatches, notPaused]
+
+/** From nothing to a database that a client signs in to. */
+export const RUNNING: readonly Check[] = [
+  dataPresent,
+  credentialsPresent,
+  notStopping,
+  settingsApplied,
+  processRuns,
+  signInWorks,
+]
+
+/** From whatever runs to nothing that runs. */
+export const STOPPED: readonly Check[] = [processGone]

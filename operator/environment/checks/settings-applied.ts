@@ -1,0 +1,27 @@
+import type { Figures } from '../defaults.ts'
+import { figuresText } from '../defaults.ts'
+import { startAction } from '../start-action.ts'
+import type { Check } from './check.ts'
+
+/**
+ * The host was asked to run the instance with the figures that are wanted. Outside `ready` it is asked at least once an
+ * attempt, which also makes it try at once; in `ready` only when figures changed.
+ */
+export const settingsApplied: Check = observed => {
+  const { environment, wanted, recollection } = observed
+  const ready = environment.status?.phase === 'ready'
+  const inForce = ready ? environment.status.resources : undefined
+  const applied = recollection.startedWith ?? (inForce === undefined ? undefined : figuresText(inForce))
+  if (applied === figuresText(wanted.figures)) return undefined
+  const restart = ready && inForce !== undefined && needsRestart(inForce, wanted.figures)
+  return {
+    reason: restart ? 'RestartDue' : 'Starting',
+    message: restart ? 'Restarting Postgres with other figures' : 'Starting Postgres',
+    repair: startAction(observed),
+    outage: restart,
+  }
+}
+
+/** A disk grows under a running Postgres; everything else is read at its start. */
+const needsRestart = (inForce: Figures, wanted: Figures): boolean =>
+  inForce.cpu !== wanted.cpu || inForce.memory !== wanted.memory || inForce.maxConnections !== wanted.maxConnections

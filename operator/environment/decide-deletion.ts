@@ -1,0 +1,58 @@
+import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
+import { identityMatches } from './checks/identity-matches.ts'
+import { type Claims, claimsOf, conditionsOf, fails, holds } from './conditions.ts'
+import type { Decision } from './decision.ts'
+import type { Observed } from './observed.ts'
+import { operationOf } from './operation.ts'
+
+const MESSAGE = 'The environment is being deleted'
+/** How often to ask whether a process is gone; the host wakes us too. */
+const POLL_MS = 500
+
+/**
+ * A deletion that was asked for. Nothing is created, started or asked of Postgres, whatever state it is in: the data is
+ * dealt with, then the resource is let go. A failure is reported and tried again; it never gives up.
+ */
+export const decideDeletion = (observed: Observed, nowMs: number): Decision => {
+  const { environment, wanted, recollection } = observed
+  const { metadata, spec, status } = environment
+  const before = status ?? {}
+  if (!metadata.finalizers.includes(ENVIRONMENT_FINALIZER))
+    return { status: before, action: undefined, requeueAfterMs: undefined }
+  const neverTouched = status?.phase === undefined || status.phase === 'requested'
+  if (neverTouched && identityMatches(observed) !== undefined)
+    return { status: before, action: { kind: 'release' }, requeueAfterMs: undefined }
+
+  const trouble = recollection.trouble?.action === 'tear-down' ? recollection.trouble : undefined
+  const now = new Date(nowMs).toISOString()
+  const { Expired } = claimsOf(before.conditions)
+  const claims: Claims = {
+    Ready: fails(trouble?.reason ?? 'Deleting', trouble?.message ?? MESSAGE),
+    Reconciling: holds('Deleting', MESSAGE),
+    DatabaseReachable: fails('Deleting', MESSAGE),
+    ...(trouble === undefined ? {} : { [trouble.condition]: fails(trouble.reason, trouble.message) }),
+    // The cause of this deletion is read from it.
+    ...(Expired === undefined ? {} : { Expired }),
+  }
+  const operation = operationOf(spec.request, before.operation, {
+    phase: 'deleting',
+    wantedSuspended: wanted.suspended,
+    satisfied: false,
+    stalled: undefined,
+    trouble: trouble?.message,
+    retrying: false,
+  })
+  const waitMs = trouble === undefined ? 0 : Math.max(0, trouble.retryAtMs - nowMs)
+  return {
+    status: {
+      ...before,
+      phase: 'deleting',
+      phaseTransitionTime: before.phase === 'deleting' ? (before.phaseTransitionTime ?? now) : now,
+      observedGeneration: metadata.generation,
+      conditions: conditionsOf(claims, before.conditions, metadata.generation, now),
+      ...(operation === undefined ? {} : { operation }),
+    },
+    action: waitMs > 0 ? undefined : { kind: 'tear-down', policy: wanted.deletionPolicy },
+    requeueAfterMs: waitMs > 0 ? waitMs : POLL_MS,
+  }
+}

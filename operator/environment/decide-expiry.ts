@@ -1,0 +1,26 @@
+import { claimsOf, conditionsOf, holds } from './conditions.ts'
+import type { Decision } from './decision.ts'
+import { expiresAtText } from './expiry.ts'
+import type { Observed } from './observed.ts'
+
+export const EXPIRED = holds('TimeToLiveEnded', 'The time to live of this preview has ended')
+
+/**
+ * An expired preview: the condition first, so that whoever finds the deletion knows its cause, then the deletion, which
+ * the store grants only if nobody changed the resource since. A renewal in between wins.
+ */
+export const decideExpiry = ({ environment, wanted }: Observed, nowMs: number): Decision => {
+  const { status, metadata } = environment
+  const claims = { ...claimsOf(status?.conditions), Expired: EXPIRED }
+  const expiresAt = expiresAtText(wanted)
+  return {
+    status: {
+      ...status,
+      conditions: conditionsOf(claims, status?.conditions, metadata.generation, new Date(nowMs).toISOString()),
+      observedGeneration: metadata.generation,
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+    },
+    action: { kind: 'expire' },
+    requeueAfterMs: undefined,
+  }
+}

@@ -1,0 +1,92 @@
+/** Reads everything that a decision needs, once, into one frozen value. Writes nothing. */
+import type { Environment } from '../../crds/environment.ts'
+import type { CredentialOwner, Credentials } from '../../runtime/credentials/credentials.ts'
+import type { Host, InstanceRef, SignIn } from '../host/host.ts'
+import { concernOf } from './decide.ts'
+import type { DefaultFigures } from './defaults.ts'
+import { wantedOf } from './defaults.ts'
+import type { Limits } from './limits.ts'
+import { stopsNow } from './next-phase.ts'
+import type { Observed } from './observed.ts'
+import { type Recollection, withObservation, withSignIn } from './recollection.ts'
+
+/** Labels of namespaces, where a host has such things; undefined: the namespace is not there. */
+export interface Namespaces {
+  labels(namespace: string): Promise<Readonly<Record<string, string>> | undefined>
+}
+
+/** What is read from. */
+export interface Sources {
+  readonly host: Host
+  readonly credentials: Credentials
+  readonly namespaces: Namespaces | undefined
+}
+
+/** Which instance an environment's is. */
+export const instanceRef = ({ metadata, spec }: Environment): InstanceRef => ({
+  key: { namespace: metadata.namespace, name: metadata.name },
+  uid: metadata.uid,
+  path: { organizationId: spec.organizationId, projectId: spec.projectId, environmentId: spec.environmentId },
+})
+
+/** Whose credentials an environment's are. */
+export const credentialOwner = ({ metadata }: Environment): CredentialOwner => ({
+  namespace: metadata.namespace,
+  name: metadata.name,
+  uid: metadata.uid,
+})
+
+export const observe = async (
+  environment: Environment,
+  recollection: Recollection,
+  sources: Sources,
+  settings: { readonly defaults: DefaultFigures; readonly limits: Limits; readonly nowMs: number },
+): Promise<Observed> => {
+  const { host, credentials, namespaces } = sources
+  const wanted = wantedOf(environment, settings.defaults)
+  const namespaceLabels =
+    namespaces === undefined ? undefined : ((await namespaces.labels(environment.metadata.namespace)) ?? {})
+  const seen: Observed = {
+    environment,
+    wanted,
+    namespaceLabels,
+    instance: undefined,
+    credentials: 'not_read',
+    signIn: undefined,
+    recollection,
+  }
+  if (concernOf(seen, settings.nowMs, settings.limits) !== 'life') return Object.freeze(seen)
+
+  const instance = await host.observe(instanceRef(environment))
+  const known = withObservation(recollection, environment, instance)
+  if (!needsProof(environment, wanted.suspended, known, settings))
+    return Object.freeze({ ...seen, instance, recollection: known })
+
+  const kept = await credentials.read(credentialOwner(environment))
+  const applied = known.credentialsApplied || environment.status?.everReady === true
+  const signIn: SignIn | undefined =
+    kept !== undefined && applied && instance.state === 'running'
+      ? await host.signIn(instanceRef(environment), kept)
+      : undefined
+  return Object.freeze({
+    ...seen,
+    instance,
+    credentials: kept === undefined ? 'absent' : 'present',
+    signIn,
+    recollection: signIn === undefined ? known : withSignIn(known, signIn, settings.nowMs),
+  })
+}
+
+/** A ready environment is asked now and then; every other one that should run, each time. */
+const needsProof = (
+  { status }: Environment,
+  wantedSuspended: boolean,
+  { provenAtMs }: Recollection,
+  { limits, nowMs }: { readonly limits: Limits; readonly nowMs: number },
+): boolean => {
+  const phase = status?.phase ?? 'requested'
+  if (stopsNow(phase, wantedSuspended)) return false
+  if (phase !== 'ready' || provenAtMs === undefined) return true
+  const ageMs = nowMs - provenAtMs
+  return ageMs < 0 || ageMs >= limits.proofEveryMs
+}

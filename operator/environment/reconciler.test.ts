@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { conditionOf } from '../../crds/conditions.ts'
+import type { Environment } from '../../crds/environment.ts'
+import { ANNOTATIONS } from '../../crds/metadata.ts'
+import { CREATED_MS } from '../../testkit/gen.ts'
+import { operatorWorld } from '../../testkit/operator-world.ts'
+
+const ready = (environment: Environment | undefined): string | undefined => {
+  const condition = conditionOf(environment?.status?.conditions, 'Ready')
+  return condition === undefined ? undefined : `${condition.status}/${condition.reason}`
+}
+const HOUR = 3_600_000
+
+describe('the environment reconciler', () => {
+  it('takes a new environment to ready with two status writes, its finalizer first', async () => {
+    const world = operatorWorld()
+    const key = await world.create({ request: { id: 'op_1', seq: 1, verb: 'create' } })
+    const made = await world.settle(key)
+    assert.equal(made?.status?.phase, 'ready')
+    assert.equal(ready(made), 'True/Ready')
+    assert.equal(made?.status?.everReady, true)
+    assert.deepEqual(made?.status?.operation, { id: 'op_1', seq: 1, outcome: 'succeeded', attempts: 1 })
+    assert.deepEqual(world.calls(), [
+      'store.patch Environment',
+      'store.patchStatus Environment',
+      'credentials.write',
+      'host.start',
+      'host.applyCredentials',
+      'store.patchStatus Environment',
+    ])
+    assert.deepEqual(world.moves, [
+      { from: 'requested', to: 'provisioning' },
+      { from: 'provisioning', to: 'ready' },
+    ])
+  })
+
+  it('writes nothing about an environment that is as it should be, however often it looks', async () => {
+    const world = operatorWorld()
+    const key = await world.create()
+    await world.settle(key)
+    const before = world.store.writes()
+    for (let look = 0; look < 50; look++) {
+      world.pass(31_000)
+      await world.reconcile(key)
+    }
+    world.restart()
+    await world.reconcile(key)
+    assert.equal(world.store.writes(), before)
+    assert.deepEqual(world.calls(), [])
+  })
+
+  it('says suspended only once no process is left, and keeps the data over a resume', async () => {
+    const world = operatorWorld()
+    const key = await world.create()
+    const { metadata } = (await world.settle(key))!
+    const instance = world.host.instances.get(metadata.uid)!
+    await world.edit(key, { suspended: true, request: { id: 'op_2', seq: 2, verb: 'suspend' } })
+    await world.reconcile(key)
+    const stopping = await world.must(key)
+    assert.equal(instance.state, 'stopping')
+    assert.equal(stopping.status?.phase, 'ready')
+    assert.equal(ready(stopping), 'False/Suspending')
+    assert.equal(stopping.status?.operation?.outcome, 'running')
+    const suspended = await world.settle(key)
+    assert.equal(instance.state, 'stopped')
+    assert.equal(suspended?.status?.phase, 'suspended')
+    assert.equal(suspended?.status?.operation?.outcome, 'succeeded')
+    assert.equal(conditionOf(suspended?.status?.conditions, 'UncleanStop'), undefined)
+    await world.edit(key, { suspended: false, request: { id: 'op_3', seq: 3, verb: 'resume' } })
+    const resumed = await world.settle(key)
+    assert.equal(resumed?.status?.phase, 'ready')
+    assert.equal(resumed?.status?.operation?.outcome, 'succeeded')
+    assert.equal(instance.inits, 1)
+    assert.deepEqual(
+      world.moves.slice(2).map(move => move.to),
+      ['suspended', 'ready'],
+    )
+  })
+
+  it('calls a killed environment updating, and ready again after a sign-in', async () => {
+    const world = operatorWorld()
+    const key = await world.create()
+    const { metadata } = (await world.settle(key))!
+    world.host.kill(metadata.uid)
+    await world.reconcile(key)
+    assert.equal((await world.must(key)).status?.phase, 'updating')
+    assert.equal((await world.settle(key))?.status?.phase, 'ready')
+    assert.equal(world.host.instances.get(metadata.uid)?.inits, 1)
+  })
+
+  it('gives up after five failed starts, tries again later, and says both', async () => {
+    const world = operatorWorld()
+    world.host.failLaunches(7)
+    const key = await world.create({ request: { id: 'op_1', seq: 1, verb: 'create' } })
+    const seen: string[] = []
+    for (let round = 0; round < 200 && seen.at(-1) !== 'ready'; round++) {
+      world.pass(Math.min((await world.reconcile(key)) ?? 0, 30_000))
+      const { status } = await world.must(key)
+      if (status?.phase !== undefined && status.phase !== seen.at(-1)) seen.push(status.phase)
+      if (status?.phase === 'failed_recoverable') {
+        assert.equal(ready(await world.must(key)), 'False/Crashed')
+        assert.equal(conditionOf(status.conditions, 'Reconciling')?.status, 'True')
+        assert.equal(status.operation?.outcome, 'running')
+      }
+      world.host.tick()
+    }
+    assert.deepEqual(seen, ['provisioning', 'failed_recoverable', 'provisioning', 'ready'])
+    const { status } = await world.must(key)
+    assert.deepEqual(status?.operation, { id: 'op_1', seq: 1, outcome: 'succeeded', attempts: 2 })
+    assert.equal(status?.attempts, undefined)
+  })
+
+  it('tries a failed environment again at once when a resume is asked for', async () => {
+    const world = operatorWorld()
+    world.host.refuse('start', Infinity)
+    const key = await world.create()
+    for (let round = 0; (await world.get(key))?.status?.phase !== 'failed_recoverable'; round++) {
+      assert.ok(round < 50, 'never failed')
+      world.pass((await world.reconcile(key)) ?? 0)
+    }
+    const failed = await world.must(key)
+    assert.equal(ready(failed), 'False/DiskFull')
+    assert.equal(conditionOf(failed.status?.conditions, 'StorageReady')?.reason, 'DiskFull')
+    world.host.refuse('start', 0)
+    await world.edit(key, { request: { id: 'op_2', seq: 2, verb: 'resume' } })
+    await world.reconcile(key)
+    assert.equal((await world.must(key)).status?.phase, 'provisioning')
+    const resumed = await world.settle(key)
+    assert.equal(resumed?.status?.operation?.outcome, 'succeeded')
+    assert.equal(conditionOf(resumed?.status?.conditions, 'StorageReady')?.status, 'True')
+  })
+
+  it('never makes an empty database where data was lost: it is stalled until the data is back', async () => {
+    const world = operatorWorld()
+    const key = await world.create()
+    const { metadata } = (await world.settle(key))!
+    const instance = world.host.instances.get(metadata.uid)!
+    world.host.loseData(metadata.uid)
+    const lost = await world.settle(key)
+    assert.equal(lost?.status?.phase, 'failed_recoverable')
+    assert.equal(conditionOf(lost?.status?.conditions, 'Stalled')?.reason, 'DataMissing')
+    assert.equal(conditionOf(lost?.status?.conditions, 'Reconciling'), undefined)
+    assert.equal(instance.inits, 1)
+    instance.initialized = true
+    instance.state = 'stopped'
+    world.pass(60_000)
+    assert.equal((await world.settle(key))?.status?.phase, 'ready')
+    assert.equal(instance.inits, 1)
+  })
+
+  it('sets the stored password again when the tenant changed it, without a word', async () => {
+    const world = operatorWorld()
+    const key = await world.create()
+    const { metadata } = (await world.settle(key))!
+    const before = world.store.writes()
+    world.host.changePassword(metadata.uid)
+    world.pass(301_000)
+    await world.reconcile(key)
+    assert.equal(
+      world.host.instances.get(metadata.uid)?.password,
+      world.credentials.kept.get(metadata.uid)?.app.password,
+    )
+    assert.equal(world.store.writes(), before)
+  })
+
+  it('makes new passwords where they were lost, and proves them', async () => {
+    const world = operatorWorld()
+    const key = await world.create()
+    const { metadata } = (await world.settle(key))!
+    const old = world.credentials.kept.get(metadata.uid)?.app.password
+    world.credentials.kept.clear()
+    world.restart()
+    assert.equal((await world.settle(key))?.status?.phase, 'ready')
+    const fresh = world.credentials.kept.get(metadata.uid)?.app.password
+    assert.notEqual(fresh, old)
+    assert.equal(world.host.instances.get(metadata.uid)?.password, fresh)
+  })
+
+  it('restarts for other figures through updating, and reports what is in force', async () => {
+    const world = operatorWorld()
+    const key = await world.create()
+    const { metadata } = (await world.settle(key))!
+    await world.edit(key, { resources: { memory: '512Mi' } })
+    const changed = await world.settle(key)
+    assert.deepEqual(
+      world.moves.slice(2).map(move => move.to),
+      ['updating', 'ready'],
+    )
+    assert.equal(changed?.status?.resources?.memory, '512Mi')
+    assert.equal(world.host.instances.get(metadata.uid)?.spec?.memoryBytes, 512 * 2 ** 20)
+    assert.equal(world.host.instances.get(metadata.uid)?.launches, 2)
+    assert.equal(world.calls().filter(call => call === 'host.start').length, 2)
+  })
+
+  it('grows a disk without calling the environment updating', async () => {
+    const world = operatorWorld()
+    const key = await world.create()
+    const { metadata } = (await world.settle(key))!
+    await world.edit(key, { resources: { storage: '2Gi' } })
+    const grown = await world.settle(key)
+    assert.equal(world.moves.length, 2)
+    assert.equal(grown?.status?.resources?.storage, '2Gi')
+    assert.equal(grown?.status?.observedGeneration, grown?.metadata.generation)
+    assert.equal(world.host.instances.get(metadata.uid)?.spec?.storageBytes, 2 ** 31)
+  })
+
+  describe('deletion', () => {
+    it('deals with the data, leaves one record, and lets go', async () => {
+      const world = operatorWorld()
+      const key = await world.create({ deletionPolicy: 'Retain' })
+      const { metadata } = (await world.settle(key))!
+      await world.edit(key, { request: { id: 'op_9', seq: 9, verb: 'delete' } })
+      await world.remove(key)
+      assert.equal(await world.settle(key), undefined)
+      assert.equal(world.host.instances.size, 0)
+      assert.equal(world.credentials.kept.size, 0)
+      const records = await world.records()
+      assert.equal(records.length, 1)
+      const { spec } = records[0]!
+      assert.deepEqual(
+        [spec.uid, spec.cause, spec.retained, spec.retainedAt],
+        [metadata.uid, 'request:op_9', true, `/trash/${metadata.uid}`],
+      )
+    })
+
+    it('names the client behind a deletion that nobody asked the API for', async () => {
+      const world = operatorWorld()
+      const key = await world.create()
+      await world.settle(key)
+      await world.remove(key)
+      await world.settle(key)
+      assert.equal((await world.records())[0]?.spec.cause, 'external')
+    })
+
+    it('is served while paused, and starts nothing', async () => {
+      const world = operatorWorld()
+      const key = await world.create()
+      await world.settle(key)
+      await world.annotate(key, { [ANNOTATIONS.paused]: 'true' })
+      await world.settle(key)
+      await world.remove(key)
+      world.restart()
+      assert.equal(await world.settle(key), undefined)
+      assert.ok(!world.calls().includes('host.start'))
+      assert.equal((await world.records()).length, 1)
+    })
+
+    it('says what is in its way and goes on once that is gone', async () => {
+      const world = operatorWorld()
+      const key = await world.create()
+      await world.settle(key)
+      world.host.refuse('destroy', Infinity)
+      await world.remove(key)
+      await world.reconcile(key)
+      const stuck = await world.must(key)
+      assert.equal(stuck.status?.phase, 'deleting')
+      assert.equal(ready(stuck), 'False/DiskFull')
+      world.host.refuse('destroy', 0)
+      world.pass(60_000)
+      assert.equal(await world.settle(key), undefined)
+    })
+  })
+
+  describe('expiry', () => {
+    it('sweeps a preview a minute after its time, with cause ttl', async () => {
+      const world = operatorWorld()
+      const key = await world.create({ kind: 'preview', ttlHours: 1 })
+      const made = await world.settle(key)
+      assert.equal(made?.status?.expiresAt, new Date(CREATED_MS + HOUR).toISOString())
+      world.pass(CREATED_MS + HOUR + 59_000 - world.now())
+      await world.reconcile(key)
+      assert.equal((await world.must(key)).status?.phase, 'ready')
+      world.pass(2_000)
+      assert.equal(await world.settle(key), undefined)
+      assert.equal((await world.records())[0]?.spec.cause, 'ttl')
+    })
+
+    it('loses to a renewal, also between its condition and its deletion', async () => {
+      const world = operatorWorld()
+      const key = await world.create({ kind: 'preview', ttlHours: 1 })
+      await world.settle(key)
+      world.pass(2 * HOUR)
+      world.restart(1) // dies right after the condition was written
+      await assert.rejects(world.reconcile(key))
+      assert.equal(conditionOf((await world.must(key)).status?.conditions, 'Expired')?.status, 'True')
+      await world.edit(key, { expiresAt: new Date(CREATED_MS + 9 * HOUR).toISOString() })
+      world.restart()
+      const renewed = await world.settle(key)
+      assert.equal(renewed?.status?.phase, 'ready')
+      assert.equal(conditionOf(renewed?.status?.conditions, 'Expired'), undefined)
+    })
+
+    it('leaves a protected preview alone and says that it should be gone', async () => {
+      const world = operatorWorld()
+      const key = await world.create({ kind: 'preview', ttlHours: 1, deletionProtection: true })
+      await world.settle(key)
+      world.pass(2 * HOUR)
+      const kept = await world.settle(key)
+      assert.equal(kept?.status?.phase, 'ready')
+      assert.equal(conditionOf(kept?.status?.conditions, 'Expired')?.status, 'True')
+    })
+  })
+
+  describe('identity', () => {
+    it('never adopts an environment in a namespace of somebody else, nor records its deletion', async () => {
+      const world = operatorWorld({ namespaces: { labels: async () => ({ 'svc.internal/organization': 'other' }) } })
+      const key = await world.create({ request: { id: 'op_1', seq: 1, verb: 'create' } })
+      const refused = await world.settle(key, { restMs: 1 })
+      assert.equal(conditionOf(refused?.status?.conditions, 'Stalled')?.reason, 'NamespaceMismatch')
+      assert.equal(refused?.status?.operation?.outcome, 'failed')
+      assert.deepEqual(refused?.metadata.finalizers, [])
+      await world.remove(key)
+      await world.settle(key)
+      assert.deepEqual(await world.records(), [])
+      assert.deepEqual(world.calls(), ['store.patchStatus Environment'])
+    })
+  })
+})

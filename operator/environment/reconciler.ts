@@ -1,0 +1,146 @@
+/**
+ * Brings one environment a step nearer to what its spec says, again and again: observe, decide, report, apply. It goes
+ * round as long as there is something to do at once, so that nothing waits for a timer which does not have to.
+ * Level-based: what happened does not matter, only what is.
+ */
+import type { Environment } from '../../crds/environment.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { keyText, type ResourceKey } from '../../lib/model/resource.ts'
+import type { Log } from '../../runtime/log/log.ts'
+import { ConditionError } from '../host/host.ts'
+import type { Action, ActionKind } from './action.ts'
+import { apply } from './apply.ts'
+import { decide } from './decide.ts'
+import type { Decision } from './decision.ts'
+import type { DefaultFigures } from './defaults.ts'
+import type { Limits } from './limits.ts'
+import { type Namespaces, observe } from './observe.ts'
+import type { Observed } from './observed.ts'
+import type { PhaseGauge } from './phase-metrics.ts'
+import { blank, type Recollection, withAction, withObservation, withTrouble } from './recollection.ts'
+import { report } from './report.ts'
+import type { TearDownPorts } from './tear-down.ts'
+
+export interface ReconcilerOptions extends TearDownPorts {
+  readonly namespaces: Namespaces | undefined
+  readonly defaults: DefaultFigures
+  readonly limits: Limits
+  /** How long an environment rests between two looks when nothing happens. */
+  readonly resyncMs: number
+  readonly metrics: PhaseGauge
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  /** 0 ≤ x < 1. */
+  readonly random: () => number
+  /** Called once an environment's status says how it is, before anything is done about it. */
+  readonly onJudged?: (key: ResourceKey) => void
+}
+
+export interface EnvironmentReconciler {
+  /** @throws whatever a port throws, ConditionError aside: the caller tries again with back-off */
+  reconcile(
+    key: ResourceKey,
+    context: { readonly log: Log; readonly signal?: AbortSignal },
+  ): Promise<{ requeueAfterMs?: number }>
+  /** The host says that something happened to it: its next look proves a sign-in again. */
+  suspect(key: ResourceKey): void
+}
+
+/** An action that did not have its effect by the next look is not repeated at once. */
+const REPEAT_MS = 500
+/** Far above what any environment needs; only a decision that contradicts itself gets here. */
+const MAX_ROUNDS = 20
+
+export const createReconciler = (options: ReconcilerOptions): EnvironmentReconciler => {
+  const { store, host, credentials, namespaces, defaults, limits, metrics, now, random } = options
+  const recollections = new Map<string, Recollection>()
+
+  const recall = (id: string, uid: string): Recollection => {
+    const known = recollections.get(id)
+    return known?.uid === uid ? known : blank(uid, options.resyncMs * (0.8 + 0.4 * random()))
+  }
+
+  /** @returns what to do after it: go round again, or wait this long */
+  const act = async (id: string, action: Action, environment: Environment): Promise<'again' | 'wait'> => {
+    const before = recall(id, environment.metadata.uid)
+    try {
+      const more = await apply(action, environment, options, now())
+      recollections.set(id, withAction(before, action))
+      return more ? 'again' : 'wait'
+    } catch (error) {
+      if (!(error instanceof ConditionError)) throw error
+      recollections.set(id, withTrouble(before, action.kind, error, environment.metadata.generation, now()))
+      return 'again'
+    }
+  }
+
+  /** Observes, decides and reports. undefined: the resource is gone. */
+  const judge = async (
+    key: ResourceKey,
+    id: string,
+    log: Log,
+  ): Promise<{ observed: Observed; decision: Decision; environment: Environment } | undefined> => {
+    const environment = await store.get(environmentType, key)
+    if (environment === undefined) return undefined
+    const recollection = recall(id, environment.metadata.uid)
+    const observed = await observe(
+      environment,
+      recollection,
+      { host, credentials, namespaces },
+      { defaults, limits, nowMs: now() },
+    )
+    const decision = decide(observed, now(), limits)
+    const reported = await report(store, environment, decision.status)
+    const seen = observed.instance
+    // A new phase begins a new attempt: it has to begin before the action that belongs to it.
+    recollections.set(
+      id,
+      seen === undefined ? observed.recollection : withObservation(observed.recollection, reported, seen),
+    )
+    tell(environment, reported, metrics, log)
+    options.onJudged?.(key)
+    return { observed, decision, environment: reported }
+  }
+
+  return {
+    reconcile: async (key, { log, signal }) => {
+      const id = keyText(key)
+      const done = new Set<ActionKind>()
+      for (let round = 0; round < MAX_ROUNDS; round++) {
+        signal?.throwIfAborted()
+        const judged = await judge(key, id, log)
+        if (judged === undefined) {
+          recollections.delete(id)
+          metrics.forget(key)
+          options.onJudged?.(key)
+          return {}
+        }
+        const { observed, decision, environment } = judged
+        const { action, requeueAfterMs } = decision
+        const moved = observed.environment.status?.phase !== environment.status?.phase
+        if (action === undefined && !moved) return requeueAfterMs === undefined ? {} : { requeueAfterMs }
+        if (action === undefined) continue
+        if (done.has(action.kind)) return { requeueAfterMs: REPEAT_MS }
+        done.add(action.kind)
+        log.debug({ action: action.kind, uid: environment.metadata.uid }, 'Acting on an environment')
+        if ((await act(id, action, environment)) === 'wait') return { requeueAfterMs: requeueAfterMs ?? REPEAT_MS }
+      }
+      log.warn({ key: id }, 'An environment keeps changing: going on later')
+      return { requeueAfterMs: REPEAT_MS }
+    },
+    suspect: key => {
+      const known = recollections.get(keyText(key))
+      if (known !== undefined) recollections.set(keyText(key), { ...known, provenAtMs: undefined })
+    },
+  }
+}
+
+const tell = (before: Environment, after: Environment, metrics: PhaseGauge, log: Log): void => {
+  const [from, to] = [before.status?.phase ?? 'requested', after.status?.phase ?? 'requested']
+  metrics.stands(after.metadata, to)
+  if (from === to) return
+  const since = before.status?.phaseTransitionTime ?? before.metadata.creationTimestamp
+  metrics.moved(from, to, Date.parse(after.status?.phaseTransitionTime ?? since) - Date.parse(since))
+  const { uid, generation } = after.metadata
+  log.info({ uid, generation, from, to, operation: after.spec.request?.id }, `Environment is ${to}`)
+}

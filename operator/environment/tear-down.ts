@@ -1,0 +1,98 @@
+/** How an environment goes: its data first, the record of it next, the resource last. Each step may be repeated. */
+import { conditionOf } from '../../crds/conditions.ts'
+import { type DeletionRecordSpec, deletionRecordName } from '../../crds/deletion-record.ts'
+import { deletionRecordType } from '../../crds/deletion-record-type.ts'
+import type { Environment } from '../../crds/environment.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { ENVIRONMENT_FINALIZER, environmentLabels } from '../../crds/metadata.ts'
+import type { DeletionPolicy } from '../../lib/model/environment.ts'
+import { keyOf } from '../../lib/model/resource.ts'
+import type { Credentials } from '../../runtime/credentials/credentials.ts'
+import type { ResourceStore } from '../../runtime/store/resource-store.ts'
+import { isStoreError } from '../../runtime/store/store-error.ts'
+import type { Destroyed, Host } from '../host/host.ts'
+import { credentialOwner, instanceRef } from './observe.ts'
+
+export interface TearDownPorts {
+  readonly store: ResourceStore
+  readonly credentials: Credentials
+  readonly host: Host
+  /** Where DeletionRecords go: nothing can be made in a namespace that is being deleted. */
+  readonly recordsNamespace: string
+}
+
+/** @returns whether the resource was let go; false: a process is still there, ask again */
+export const tearDown = async (
+  environment: Environment,
+  policy: DeletionPolicy,
+  ports: TearDownPorts,
+  nowMs: number,
+): Promise<boolean> => {
+  const destroyed = await ports.host.destroy(instanceRef(environment), policy)
+  if (!destroyed.done) return false
+  await ports.credentials.delete(credentialOwner(environment))
+  await leaveRecord(environment, destroyed, ports, nowMs)
+  await release(environment, ports.store)
+  return true
+}
+
+/**
+ * Takes our finalizer away. Other parties' stay.
+ * @throws StoreError `Conflict` when the resource changed since it was read
+ */
+export const release = async (environment: Environment, store: ResourceStore): Promise<void> => {
+  const { uid, resourceVersion, finalizers } = environment.metadata
+  const rest = finalizers.filter(finalizer => finalizer !== ENVIRONMENT_FINALIZER)
+  try {
+    await store.patch(environmentType, keyOf(environment), { metadata: { finalizers: rest } }, { uid, resourceVersion })
+  } catch (error) {
+    // Let go before a crash, and then by the store.
+    if (!isStoreError(error, 'NotFound')) throw error
+  }
+}
+
+const leaveRecord = async (
+  environment: Environment,
+  destroyed: Destroyed,
+  { store, recordsNamespace }: TearDownPorts,
+  nowMs: number,
+): Promise<void> => {
+  const name = deletionRecordName(environment.metadata.uid)
+  try {
+    await store.create(deletionRecordType, {
+      namespace: recordsNamespace,
+      name,
+      labels: environmentLabels(environment.spec),
+      spec: recordOf(environment, destroyed, nowMs),
+    })
+  } catch (error) {
+    // The name carries the uid: it is the record of this very environment, from before a crash.
+    if (!isStoreError(error, 'AlreadyExists')) throw error
+  }
+}
+
+/** What is left behind. Pure. */
+export const recordOf = (environment: Environment, destroyed: Destroyed, nowMs: number): DeletionRecordSpec => {
+  const { metadata, spec } = environment
+  const cause = causeOf(environment)
+  return {
+    uid: metadata.uid,
+    name: metadata.name,
+    namespace: metadata.namespace,
+    organizationId: spec.organizationId,
+    projectId: spec.projectId,
+    environmentId: spec.environmentId,
+    cause,
+    ...(cause === 'external' && metadata.lastManager !== undefined ? { actor: metadata.lastManager } : {}),
+    deletedAt: new Date(nowMs).toISOString(),
+    retained: destroyed.retainedAt !== undefined,
+    ...(destroyed.retainedAt === undefined ? {} : { retainedAt: destroyed.retainedAt }),
+    ...(destroyed.retainedUntil === undefined ? {} : { retainedUntil: destroyed.retainedUntil }),
+  }
+}
+
+/** Who wanted the deletion: a request of ours, the sweep, or somebody else. */
+const causeOf = ({ spec, status }: Environment): string => {
+  if (spec.request?.verb === 'delete') return `request:${spec.request.id}`
+  return conditionOf(status?.conditions, 'Expired')?.status === 'True' ? 'ttl' : 'external'
+}
