@@ -1,0 +1,129 @@
+/** What the API server was told, with meaning given to it: one frozen value, bad combinations refused. */
+import type { z } from 'zod'
+import type { resourcesSchema } from '../../crds/environment.ts'
+import type { EnvironmentKind } from '../../lib/model/environment.ts'
+import type { LogLevel } from '../../runtime/log/json-log.ts'
+import { parseNetworks, type TrustedNetworks } from '../http/client-address.ts'
+import type { ListenAddress, StopDelays } from '../http/http-server.ts'
+import type { LimitSettings } from '../http/limits.ts'
+import { type ApiServerEnv, apiServerEnv } from './env.ts'
+
+/** The figures of an environment's plan. */
+type Resources = z.infer<typeof resourcesSchema>
+
+/** What everybody gets, and what it costs. An absent cap is none. */
+export interface PlanConfig {
+  readonly name: string
+  readonly priceCents: number
+  readonly currency: string
+  readonly resources: Readonly<Record<EnvironmentKind, Resources>>
+  readonly caps: {
+    readonly projectsPerOrganization: number | undefined
+    readonly environmentsPerOrganization: number | undefined
+    readonly environmentsPerProject: number | undefined
+  }
+}
+
+export interface ApiServerConfig {
+  readonly listen: ListenAddress
+  readonly metricsListen: ListenAddress
+  /** Without a slash at its end; empty: links in problems are relative. */
+  readonly publicUrl: string
+  readonly logLevel: LogLevel
+  readonly trustedProxies: TrustedNetworks
+  readonly publicSignup: boolean
+  readonly previewDefaultTtlHours: number
+  readonly operationDeadlineSeconds: number
+  readonly databasePoolMax: number
+  readonly limits: LimitSettings
+  readonly stop: StopDelays
+  readonly plan: PlanConfig
+}
+
+/** A variable that cannot be used: the message names it and says what was expected. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** The variables of a schema. An empty one counts as unset, as shells and unit files write it. @throws ConfigError */
+export const parseEnv = <S extends z.ZodObject>(schema: S, environment: Environment): z.output<S> => {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const parsed = schema.safeParse(set)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const missing = issue?.code === 'invalid_type' && issue.input === undefined
+  throw new ConfigError(
+    `Cannot use ${issue?.path.join('.') ?? 'the environment'}: ${missing ? 'it must be set' : (issue?.message ?? 'invalid')}`,
+  )
+}
+
+const listenAddress = (name: string, text: string): ListenAddress => {
+  const at = text.lastIndexOf(':')
+  const port = Number(text.slice(at + 1))
+  if (port > 65_535) throw new ConfigError(`Cannot use ${name}: port ${port} is above 65535`)
+  return { host: text.slice(0, at).replaceAll(/[[\]]/g, ''), port }
+}
+
+const networks = (text: string): TrustedNetworks => {
+  const parts = text.split(',').map(part => part.trim())
+  try {
+    return parseNetworks(parts.filter(part => part !== ''))
+  } catch {
+    throw new ConfigError('Cannot use SERVICE_TRUSTED_PROXIES: expected CIDRs separated by commas, e.g. 10.0.0.0/8')
+  }
+}
+
+const capOf = (value: number): number | undefined => (value === 0 ? undefined : value)
+
+const planOf = (env: ApiServerEnv): PlanConfig => {
+  const small: Resources = {
+    cpu: env.SERVICE_PLAN_CPU,
+    memory: env.SERVICE_PLAN_MEMORY,
+    storage: env.SERVICE_PLAN_STORAGE,
+    maxConnections: env.SERVICE_PLAN_CONNECTIONS,
+  }
+  const production: Resources = {
+    cpu: env.SERVICE_PLAN_PRODUCTION_CPU,
+    memory: env.SERVICE_PLAN_PRODUCTION_MEMORY,
+    storage: env.SERVICE_PLAN_PRODUCTION_STORAGE,
+    maxConnections: env.SERVICE_PLAN_PRODUCTION_CONNECTIONS,
+  }
+  return {
+    name: env.SERVICE_PLAN_NAME,
+    priceCents: env.SERVICE_PLAN_PRICE_CENTS,
+    currency: env.SERVICE_PLAN_CURRENCY,
+    resources: { production, staging: small, preview: small },
+    caps: {
+      projectsPerOrganization: capOf(env.SERVICE_PLAN_MAX_PROJECTS),
+      environmentsPerOrganization: capOf(env.SERVICE_PLAN_MAX_ENVIRONMENTS),
+      environmentsPerProject: capOf(env.SERVICE_PLAN_MAX_PROJECT_ENVIRONMENTS),
+    },
+  }
+}
+
+/** @throws ConfigError */
+export const apiServerConfig = (environment: Environment): ApiServerConfig => {
+  const env = parseEnv(apiServerEnv, environment)
+  return Object.freeze<ApiServerConfig>({
+    listen: listenAddress('SERVICE_LISTEN', env.SERVICE_LISTEN),
+    metricsListen: listenAddress('SERVICE_METRICS_LISTEN', env.SERVICE_METRICS_LISTEN),
+    publicUrl: (env.SERVICE_PUBLIC_URL ?? '').replace(/\/+$/, ''),
+    logLevel: env.SERVICE_LOG_LEVEL,
+    trustedProxies: networks(env.SERVICE_TRUSTED_PROXIES),
+    publicSignup: env.SERVICE_PUBLIC_SIGNUP === '1',
+    previewDefaultTtlHours: env.SERVICE_PREVIEW_DEFAULT_TTL_HOURS,
+    operationDeadlineSeconds: env.SERVICE_OPERATION_DEADLINE_SECONDS,
+    databasePoolMax: env.SERVICE_DATABASE_POOL_MAX,
+    limits: {
+      requestsPerMinute: env.SERVICE_RATE_LIMIT_PER_MINUTE,
+      mutationsPerMinute: env.SERVICE_RATE_LIMIT_MUTATIONS_PER_MINUTE,
+      connectionReadsPerMinute: env.SERVICE_RATE_LIMIT_CONNECTION_PER_MINUTE,
+      anonymousPerMinute: env.SERVICE_RATE_LIMIT_ANONYMOUS_PER_MINUTE,
+      burst: env.SERVICE_RATE_LIMIT_BURST,
+    },
+    stop: { graceMs: env.SERVICE_STOP_GRACE_SECONDS * 1000, drainMs: env.SERVICE_STOP_DRAIN_SECONDS * 1000 },
+    plan: planOf(env),
+  })
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { MAX_TTL_HOURS } from '../../lib/model/environment.ts'
+import { BYTES_QUANTITY, CPU_QUANTITY } from '../../lib/model/quantity.ts'
+import { LOG_LEVELS } from '../../runtime/log/json-log.ts'
+
+const flag = z.enum(['0', '1']).default('0')
+
+/** A whole number between two, written in digits. */
+const count = (min: number, max: number, preset: number) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,9}$/, `must be a whole number between ${min} and ${max}`)
+    .transform(Number)
+    .pipe(z.int().min(min).max(max))
+    .default(preset)
+
+const cap = count(0, 1_000_000, 0)
+const hostAndPort = z
+  .string()
+  .regex(/^(\[[0-9a-fA-F:.]+\]|[^:[\]]+):\d{1,5}$/, 'must be an address and a port, e.g. 127.0.0.1:8080')
+const postgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
+const cpu = (preset: string) => z.string().regex(CPU_QUANTITY, 'must be like 500m or 2').default(preset)
+const bytes = (preset: string) => z.string().regex(BYTES_QUANTITY, 'must be like 256Mi or 1Gi').default(preset)
+
+/** The variables of the API server that hold on the single box too. */
+export const apiServerEnv = z.object({
+  SERVICE_LISTEN: hostAndPort.default('127.0.0.1:8080').describe('Where the API listens'),
+  SERVICE_METRICS_LISTEN: hostAndPort.default('127.0.0.1:9464').describe('Where metrics listen, for Prometheus'),
+  SERVICE_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('The base URL that clients use; makes links in problem documents absolute'),
+  SERVICE_LOG_LEVEL: z.enum(LOG_LEVELS).default('info').describe('The lowest level that is logged'),
+  SERVICE_TRUSTED_PROXIES: z
+    .string()
+    .default('')
+    .describe('Networks of proxies in front, CIDRs separated by commas, whose X-Forwarded-For is believed'),
+  SERVICE_PUBLIC_SIGNUP: flag.describe('1 lets everybody create organizations, not only operators'),
+  SERVICE_PREVIEW_DEFAULT_TTL_HOURS: count(0, MAX_TTL_HOURS, 72).describe(
+    'Hours that a preview lives when its creator says nothing; 0: it does not expire',
+  ),
+  SERVICE_DATABASE_POOL_MAX: count(2, 200, 10).describe('Connections to the control-plane database at most'),
+  SERVICE_OPERATION_DEADLINE_SECONDS: count(10, 86_400, 900).describe(
+    'How long an operation may take before it ends as failed',
+  ),
+  SERVICE_RATE_LIMIT_PER_MINUTE: count(0, 10_000_000, 3000).describe('Requests per credential and minute; 0: no limit'),
+  SERVICE_RATE_LIMIT_MUTATIONS_PER_MINUTE: count(0, 10_000_000, 1000).describe(
+    'Requests that change something, per credential and minute; 0: no limit',
+  ),
+  SERVICE_RATE_LIMIT_CONNECTION_PER_MINUTE: count(0, 10_000_000, 30).describe(
+    'Reads of an environment’s connection, per credential and minute; 0: no limit',
+  ),
+  SERVICE_RATE_LIMIT_ANONYMOUS_PER_MINUTE: count(0, 10_000_000, 60).describe(
+    'Requests without a valid credential, per address and minute; 0: no limit',
+  ),
+  SERVICE_RATE_LIMIT_BURST: count(1, 1_000_000, 500).describe('Requests that may come at once within a limit'),
+  SERVICE_STOP_GRACE_SECONDS: count(0, 300, 5).describe(
+    'How long a stopping server still answers while requests are in flight, so that load balancers notice',
+  ),
+  SERVICE_STOP_DRAIN_SECONDS: count(0, 300, 20).describe('How long requests in flight may take after that'),
+  SERVICE_PLAN_NAME: z.string().min(1).max(64).default('self-hosted').describe('Name of the plan in usage answers'),
+  SERVICE_PLAN_PRICE_CENTS: count(0, 100_000_000, 0).describe('Flat price of a month in cents'),
+  SERVICE_PLAN_CURRENCY: z
+    .string()
+    .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code')
+    .default('EUR')
+    .describe('Currency of the flat price'),
+  SERVICE_PLAN_MAX_PROJECTS: cap.describe('Projects of an organization at most; 0: no cap'),
+  SERVICE_PLAN_MAX_ENVIRONMENTS: cap.describe('Environments of an organization at most; 0: no cap'),
+  SERVICE_PLAN_MAX_PROJECT_ENVIRONMENTS: cap.describe('Environments of a project at most; 0: no cap'),
+  SERVICE_PLAN_CPU: cpu('500m').describe('CPU of a staging or preview environment'),
+  SERVICE_PLAN_MEMORY: bytes('256Mi').describe('Memory of a staging or preview environment'),
+  SERVICE_PLAN_STORAGE: bytes('1Gi').describe('Disk of a staging or preview environment'),
+  SERVICE_PLAN_CONNECTIONS: count(5, 5000, 50).describe('Connections of a staging or preview environment'),
+  SERVICE_PLAN_PRODUCTION_CPU: cpu('1').describe('CPU of a production environment'),
+  SERVICE_PLAN_PRODUCTION_MEMORY: bytes('1Gi').describe('Memory of a production environment'),
+  SERVICE_PLAN_PRODUCTION_STORAGE: bytes('10Gi').describe('Disk of a production environment'),
+  SERVICE_PLAN_PRODUCTION_CONNECTIONS: count(5, 5000, 100).describe('Connections of a production environment'),
+})
+export type ApiServerEnv = z.infer<typeof apiServerEnv>
+
+/** What only an API server of its own is told: on the single box the box decides these. */
+export const standaloneEnv = z.object({
+  SERVICE_DATABASE_URL: postgresUrl.describe('The control-plane database, as the role that serves'),
+  SERVICE_DATABASE_OWNER_URL: postgresUrl
+    .optional()
+    .describe('The same database as the role that owns it; where it is set, migrations run at the start'),
+  SERVICE_STORE_URL: postgresUrl.describe('The database of the embedded resource store'),
+  SERVICE_KMS_MASTER_KEY: z.string().describe('32 bytes in base64 that seal stored secrets'),
+  SERVICE_KMS_PREVIOUS_MASTER_KEYS: z
+    .string()
+    .default('')
+    .describe('Earlier master keys, separated by commas: what they sealed is opened and sealed anew'),
+})
+
+/** This process' environment. The one place where the API server reads it. */
+export const processEnvironment = (): Readonly<Record<string, string | undefined>> => process.env

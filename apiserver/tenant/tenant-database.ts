@@ -1,0 +1,56 @@
+/**
+ * Opens an environment's own database as the control plane's role there. The database belongs to somebody else, so every
+ * session pins its search_path, waits for nothing long, and reads catalogs only. One connection a visit, never kept.
+ */
+import pg from 'pg'
+import type { Endpoint } from '../../crds/environment.ts'
+import type { DatabaseCredential } from '../../runtime/credentials/credentials.ts'
+import { TENANT_DATABASE } from './connection-uri.ts'
+
+const CONNECT_TIMEOUT_MS = 3000
+const STATEMENT_TIMEOUT_MS = 5000
+const LOCK_TIMEOUT_MS = 1000
+const SESSION = ['search_path=pg_catalog', 'session_preload_libraries=', `lock_timeout=${LOCK_TIMEOUT_MS}`]
+
+/** Where and as whom. `caCertificate` proves the server where it speaks TLS. */
+export interface TenantTarget {
+  readonly endpoint: Endpoint
+  readonly credential: DatabaseCredential
+  readonly caCertificate: string | undefined
+}
+
+/** Reads rows of one statement. */
+export type TenantQuery = <Row extends pg.QueryResultRow>(text: string) => Promise<readonly Row[]>
+
+const tlsOf = ({ endpoint, caCertificate }: TenantTarget): pg.ClientConfig['ssl'] => {
+  if (endpoint.sslmode === 'disable') return false
+  return caCertificate === undefined ? { rejectUnauthorized: false } : { ca: caCertificate }
+}
+
+/** Runs `use` in one session. @throws whatever the driver or `use` throws; at the deadlines too */
+export const inTenantDatabase = async <T>(
+  target: TenantTarget,
+  use: (query: TenantQuery) => Promise<T>,
+): Promise<T> => {
+  const { endpoint, credential } = target
+  const client = new pg.Client({
+    host: endpoint.host,
+    port: endpoint.port,
+    database: TENANT_DATABASE,
+    user: credential.username,
+    password: credential.password,
+    ssl: tlsOf(target),
+    application_name: 'svc-apiserver',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: STATEMENT_TIMEOUT_MS + 1000,
+    options: SESSION.map(setting => `-c ${setting}`).join(' '),
+  })
+  client.on('error', () => undefined) // a lost connection fails the query under way, which tells
+  try {
+    await client.connect()
+    return await use(async text => (await client.query(text)).rows as never)
+  } finally {
+    void client.end().catch(() => undefined)
+  }
+}
