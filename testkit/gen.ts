@@ -6,8 +6,9 @@ import type { Phase } from '../lib/model/environment.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import type { RequestVerb } from '../lib/model/operation.ts'
 import type { ObjectMetadata } from '../lib/model/resource.ts'
+import { operatorConfig } from '../operator/config/config.ts'
 import { type Claims, conditionsOf } from '../operator/environment/conditions.ts'
-import { DEFAULT_FIGURES, wantedOf } from '../operator/environment/defaults.ts'
+import { wantedOf } from '../operator/environment/defaults.ts'
 import type { Observed } from '../operator/environment/observed.ts'
 import { blank, type Recollection, withObservation } from '../operator/environment/recollection.ts'
 import type { InstanceState, ObservedInstance } from '../operator/host/host.ts'
@@ -109,7 +110,7 @@ export const observedOf = (
     signIn: undefined,
     ...seen,
     environment: made,
-    wanted: wantedOf(made, DEFAULT_FIGURES),
+    wanted: wantedOf(made, operatorConfig({}).defaults),
     recollection: seen.instance === undefined ? blankly : withObservation(blankly, made, seen.instance),
   }
 }

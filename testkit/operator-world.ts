@@ -10,8 +10,7 @@ import { environmentType } from '../crds/environment-type.ts'
 import { isLegalMove, type Phase } from '../lib/model/environment.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import type { ResourceKey } from '../lib/model/resource.ts'
-import { DEFAULT_FIGURES } from '../operator/environment/defaults.ts'
-import { DEFAULT_LIMITS } from '../operator/environment/limits.ts'
+import { operatorConfig } from '../operator/config/config.ts'
 import type { Namespaces } from '../operator/environment/observe.ts'
 import { createReconciler, type EnvironmentReconciler } from '../operator/environment/reconciler.ts'
 import { silentLog } from '../runtime/log/log.ts'
@@ -30,8 +29,7 @@ import { memoryCredentials } from './memory-credentials.ts'
 import { memoryStore } from './memory-store.ts'
 import { modelHost } from './model-host.ts'
 
-export const RECORDS_NAMESPACE = 'svc-system'
-const RESYNC_MS = 30_000
+const CONFIG = operatorConfig({})
 
 export interface PhaseMove {
   readonly from: Phase
@@ -66,11 +64,11 @@ export const operatorWorld = (options: { readonly namespaces?: Namespaces } = {}
       store: countingStore(watched, counter),
       credentials: countingCredentials(credentials, counter),
       host: countingHost(host, counter),
-      recordsNamespace: RECORDS_NAMESPACE,
+      recordsNamespace: CONFIG.namespace,
       namespaces: options.namespaces,
-      defaults: DEFAULT_FIGURES,
-      limits: DEFAULT_LIMITS,
-      resyncMs: RESYNC_MS,
+      defaults: CONFIG.defaults,
+      limits: CONFIG.limits,
+      resyncMs: CONFIG.resyncMs,
       metrics: { stands: () => undefined, moved: () => undefined, forget: () => undefined },
       now,
       random: () => 0.5,
@@ -131,18 +129,18 @@ export const operatorWorld = (options: { readonly namespaces?: Namespaces } = {}
       if (environment !== undefined) await store.delete(environmentType, key, { uid: environment.metadata.uid })
     },
     records: async (): Promise<readonly DeletionRecord[]> =>
-      (await store.list(deletionRecordType, { namespace: RECORDS_NAMESPACE })).items,
+      (await store.list(deletionRecordType, { namespace: CONFIG.namespace })).items,
     /** Reconciles as the controller would, time and host moving on, until it rests. */
     settle: async (
       key: ResourceKey,
-      { rounds = 400, restMs = RESYNC_MS / 2 } = {},
+      { rounds = 400, restMs = CONFIG.resyncMs / 2 } = {},
     ): Promise<Environment | undefined> => {
       for (let round = 0; round < rounds; round++) {
         const before = store.writes()
         const requeueMs = await reconcile(key)
         if (store.writes() === before && (requeueMs === undefined || requeueMs >= restMs)) return await get(key)
         host.tick()
-        nowMs += Math.min(requeueMs ?? 0, RESYNC_MS)
+        nowMs += Math.min(requeueMs ?? 0, CONFIG.resyncMs)
       }
       return assert.fail(`${key.name} never rests: ${JSON.stringify((await get(key))?.status)}`)
     },

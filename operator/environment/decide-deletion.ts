@@ -4,6 +4,7 @@ import { type Claims, claimsOf, conditionsOf, fails, holds } from './conditions.
 import type { Decision } from './decision.ts'
 import type { Observed } from './observed.ts'
 import { operationOf } from './operation.ts'
+import { troubleRestMs } from './recollection.ts'
 
 const MESSAGE = 'The environment is being deleted'
 /** How often to ask whether a process is gone; the host wakes us too. */
@@ -42,7 +43,7 @@ export const decideDeletion = (observed: Observed, nowMs: number): Decision => {
     trouble: trouble?.message,
     retrying: false,
   })
-  const waitMs = trouble === undefined ? 0 : Math.max(0, trouble.retryAtMs - nowMs)
+  const waitMs = trouble === undefined ? 0 : troubleRestMs(trouble, nowMs)
   return {
     status: {
       ...before,

@@ -11,7 +11,7 @@ import { type Limits, pollMs, retryAfterMs } from './limits.ts'
 import { nextPhase, stopsNow } from './next-phase.ts'
 import type { Observed } from './observed.ts'
 import { operationOf } from './operation.ts'
-import { attemptSince, type Trouble } from './recollection.ts'
+import { attemptSince, type Trouble, troubleRestMs } from './recollection.ts'
 
 export const decideLife = (observed: Observed, nowMs: number, limits: Limits): Decision => {
   const { environment, wanted, recollection } = observed
@@ -49,7 +49,7 @@ export const decideLife = (observed: Observed, nowMs: number, limits: Limits): D
     retrying,
   })
   const resting = next === 'failed_recoverable' && !stopping
-  const pacedMs = trouble === undefined ? 0 : Math.max(0, trouble.retryAtMs - nowMs)
+  const pacedMs = trouble === undefined ? 0 : troubleRestMs(trouble, nowMs)
   return {
     status: compact({
       ...status,

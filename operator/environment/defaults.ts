@@ -11,12 +11,6 @@ export type Figures = NonNullable<EnvironmentStatus['resources']>
 /** The figures of each kind where the spec has none. */
 export type DefaultFigures = Readonly<Record<EnvironmentKind, Figures>>
 
-export const DEFAULT_FIGURES: DefaultFigures = {
-  production: { cpu: '2', memory: '1Gi', storage: '20Gi', maxConnections: 200 },
-  staging: { cpu: '1', memory: '512Mi', storage: '5Gi', maxConnections: 100 },
-  preview: { cpu: '500m', memory: '256Mi', storage: '1Gi', maxConnections: 50 },
-}
-
 /** What an environment should be, with nothing left open. */
 export interface Wanted {
   readonly suspended: boolean

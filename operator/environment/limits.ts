@@ -10,13 +10,6 @@ export interface Limits {
   readonly expiryGraceMs: number
 }
 
-export const DEFAULT_LIMITS: Limits = {
-  attemptDeadlineMs: 300_000,
-  maxFailedStarts: 5,
-  proofEveryMs: 300_000,
-  expiryGraceMs: 60_000,
-}
-
 const RETRY_BASE_MS = 5_000
 const RETRY_CAP_MS = 300_000
 

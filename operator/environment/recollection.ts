@@ -125,6 +125,12 @@ export const withAction = (before: Recollection, action: Action): Recollection =
 const TROUBLE_BASE_MS = 250
 const TROUBLE_CAP_MS = 60_000
 
+/** How long a failed action still rests. Where the clock was set back, it has rested enough. */
+export const troubleRestMs = ({ retryAtMs }: Trouble, nowMs: number): number => {
+  const restMs = retryAtMs - nowMs
+  return restMs > TROUBLE_CAP_MS ? 0 : Math.max(0, restMs)
+}
+
 /** Takes in that an action failed; each failure in a row doubles the wait. */
 export const withTrouble = (
   before: Recollection,

@@ -18,8 +18,8 @@ describe('the environment reconciler', () => {
     const made = await world.settle(key)
     assert.equal(made?.status?.phase, 'ready')
     assert.equal(ready(made), 'True/Ready')
-    assert.equal(made?.status?.everReady, true)
-    assert.deepEqual(made?.status?.operation, { id: 'op_1', seq: 1, outcome: 'succeeded', attempts: 1 })
+    assert.equal(made.status.everReady, true)
+    assert.deepEqual(made.status.operation, { id: 'op_1', seq: 1, outcome: 'succeeded', attempts: 1 })
     assert.deepEqual(world.calls(), [
       'store.patch Environment',
       'store.patchStatus Environment',
@@ -60,16 +60,16 @@ describe('the environment reconciler', () => {
     assert.equal(instance.state, 'stopping')
     assert.equal(stopping.status?.phase, 'ready')
     assert.equal(ready(stopping), 'False/Suspending')
-    assert.equal(stopping.status?.operation?.outcome, 'running')
+    assert.equal(stopping.status.operation?.outcome, 'running')
     const suspended = await world.settle(key)
     assert.equal(instance.state, 'stopped')
     assert.equal(suspended?.status?.phase, 'suspended')
-    assert.equal(suspended?.status?.operation?.outcome, 'succeeded')
-    assert.equal(conditionOf(suspended?.status?.conditions, 'UncleanStop'), undefined)
+    assert.equal(suspended.status.operation?.outcome, 'succeeded')
+    assert.equal(conditionOf(suspended.status.conditions, 'UncleanStop'), undefined)
     await world.edit(key, { suspended: false, request: { id: 'op_3', seq: 3, verb: 'resume' } })
     const resumed = await world.settle(key)
     assert.equal(resumed?.status?.phase, 'ready')
-    assert.equal(resumed?.status?.operation?.outcome, 'succeeded')
+    assert.equal(resumed.status.operation?.outcome, 'succeeded')
     assert.equal(instance.inits, 1)
     assert.deepEqual(
       world.moves.slice(2).map(move => move.to),
@@ -107,7 +107,7 @@ describe('the environment reconciler', () => {
     assert.deepEqual(seen, ['provisioning', 'failed_recoverable', 'provisioning', 'ready'])
     const { status } = await world.must(key)
     assert.deepEqual(status?.operation, { id: 'op_1', seq: 1, outcome: 'succeeded', attempts: 2 })
-    assert.equal(status?.attempts, undefined)
+    assert.equal(status.attempts, undefined)
   })
 
   it('tries a failed environment again at once when a resume is asked for', async () => {
@@ -127,7 +127,7 @@ describe('the environment reconciler', () => {
     assert.equal((await world.must(key)).status?.phase, 'provisioning')
     const resumed = await world.settle(key)
     assert.equal(resumed?.status?.operation?.outcome, 'succeeded')
-    assert.equal(conditionOf(resumed?.status?.conditions, 'StorageReady')?.status, 'True')
+    assert.equal(conditionOf(resumed.status.conditions, 'StorageReady')?.status, 'True')
   })
 
   it('never makes an empty database where data was lost: it is stalled until the data is back', async () => {
@@ -138,8 +138,8 @@ describe('the environment reconciler', () => {
     world.host.loseData(metadata.uid)
     const lost = await world.settle(key)
     assert.equal(lost?.status?.phase, 'failed_recoverable')
-    assert.equal(conditionOf(lost?.status?.conditions, 'Stalled')?.reason, 'DataMissing')
-    assert.equal(conditionOf(lost?.status?.conditions, 'Reconciling'), undefined)
+    assert.equal(conditionOf(lost.status.conditions, 'Stalled')?.reason, 'DataMissing')
+    assert.equal(conditionOf(lost.status.conditions, 'Reconciling'), undefined)
     assert.equal(instance.inits, 1)
     instance.initialized = true
     instance.state = 'stopped'
@@ -200,7 +200,7 @@ describe('the environment reconciler', () => {
     const grown = await world.settle(key)
     assert.equal(world.moves.length, 2)
     assert.equal(grown?.status?.resources?.storage, '2Gi')
-    assert.equal(grown?.status?.observedGeneration, grown?.metadata.generation)
+    assert.equal(grown.status.observedGeneration, grown.metadata.generation)
     assert.equal(world.host.instances.get(metadata.uid)?.spec?.storageBytes, 2 ** 31)
   })
 
@@ -287,7 +287,7 @@ describe('the environment reconciler', () => {
       world.restart()
       const renewed = await world.settle(key)
       assert.equal(renewed?.status?.phase, 'ready')
-      assert.equal(conditionOf(renewed?.status?.conditions, 'Expired'), undefined)
+      assert.equal(conditionOf(renewed.status.conditions, 'Expired'), undefined)
     })
 
     it('leaves a protected preview alone and says that it should be gone', async () => {
@@ -297,7 +297,7 @@ describe('the environment reconciler', () => {
       world.pass(2 * HOUR)
       const kept = await world.settle(key)
       assert.equal(kept?.status?.phase, 'ready')
-      assert.equal(conditionOf(kept?.status?.conditions, 'Expired')?.status, 'True')
+      assert.equal(conditionOf(kept.status.conditions, 'Expired')?.status, 'True')
     })
   })
 
@@ -308,7 +308,7 @@ describe('the environment reconciler', () => {
       const refused = await world.settle(key, { restMs: 1 })
       assert.equal(conditionOf(refused?.status?.conditions, 'Stalled')?.reason, 'NamespaceMismatch')
       assert.equal(refused?.status?.operation?.outcome, 'failed')
-      assert.deepEqual(refused?.metadata.finalizers, [])
+      assert.deepEqual(refused.metadata.finalizers, [])
       await world.remove(key)
       await world.settle(key)
       assert.deepEqual(await world.records(), [])

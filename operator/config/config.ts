@@ -1,0 +1,64 @@
+import { resourcesSchema } from '../../crds/environment.ts'
+import type { DefaultFigures, Figures } from '../environment/defaults.ts'
+import type { Limits } from '../environment/limits.ts'
+import { operatorEnv } from './env.ts'
+
+/** What the operator was told, with meaning given to it. */
+export interface OperatorConfig {
+  readonly namespace: string
+  readonly concurrency: number
+  readonly resyncMs: number
+  readonly limits: Limits
+  readonly keepDeletionRecordsMs: number
+  readonly defaults: DefaultFigures
+}
+
+/** A preview is swept this long after its expiry: a renewal that was acknowledged in the last second is seen before. */
+const EXPIRY_GRACE_MS = 60_000
+const MAX_FAILED_STARTS = 5
+const DAY_MS = 86_400_000
+
+/**
+ * The operator's configuration. An empty variable counts as none.
+ * @throws Error naming the first variable that is wrong
+ */
+export const operatorConfig = (environment: Readonly<Record<string, string | undefined>>): OperatorConfig => {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const parsed = operatorEnv.safeParse(given)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw new Error(`Cannot use ${issue?.path.join('.') ?? 'the environment'}: ${issue?.message ?? 'invalid'}`)
+  }
+  const env = parsed.data
+  return Object.freeze({
+    namespace: env.SERVICE_OPERATOR_NAMESPACE,
+    concurrency: env.SERVICE_OPERATOR_CONCURRENCY,
+    resyncMs: env.SERVICE_OPERATOR_RESYNC_SECONDS * 1000,
+    limits: {
+      attemptDeadlineMs: env.SERVICE_OPERATOR_ATTEMPT_SECONDS * 1000,
+      proofEveryMs: env.SERVICE_OPERATOR_PROOF_SECONDS * 1000,
+      maxFailedStarts: MAX_FAILED_STARTS,
+      expiryGraceMs: EXPIRY_GRACE_MS,
+    },
+    keepDeletionRecordsMs: env.SERVICE_DELETION_RECORD_DAYS * DAY_MS,
+    defaults: {
+      production: figuresOf('SERVICE_DEFAULT_PRODUCTION_FIGURES', env.SERVICE_DEFAULT_PRODUCTION_FIGURES),
+      staging: figuresOf('SERVICE_DEFAULT_STAGING_FIGURES', env.SERVICE_DEFAULT_STAGING_FIGURES),
+      preview: figuresOf('SERVICE_DEFAULT_PREVIEW_FIGURES', env.SERVICE_DEFAULT_PREVIEW_FIGURES),
+    },
+  })
+}
+
+/** `text` has passed the pattern in env.ts: four names, each with a value. */
+const figuresOf = (variable: string, text: string): Figures => {
+  const { maxConnections, ...rest } = Object.fromEntries(
+    text.split(',').map((part): [string, string] => {
+      const [name = '', value = ''] = part.split('=')
+      return [name, value]
+    }),
+  )
+  const parsed = resourcesSchema.safeParse({ ...rest, maxConnections: Number(maxConnections) })
+  if (parsed.success) return parsed.data
+  const field = parsed.error.issues[0]?.path.join('.') ?? 'a figure'
+  throw new Error(`Cannot use ${variable}: ${field} is out of form or range, "${text}"`)
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod'
+
+/** A whole number within bounds, left out: `fallback`. */
+const count = (least: number, most: number, fallback: number, description: string) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.int().min(least).max(most))
+    .default(fallback)
+    .describe(description)
+
+const FIGURES = /^cpu=[^,=]+,memory=[^,=]+,storage=[^,=]+,maxConnections=\d{1,5}$/
+const figures = (kind: string, fallback: string) =>
+  z
+    .string()
+    .regex(FIGURES, 'must look like cpu=1,memory=512Mi,storage=5Gi,maxConnections=100')
+    .default(fallback)
+    .describe(
+      `Figures of a ${kind} environment whose resource names none (made with kubectl alone); those in force stay`,
+    )
+
+/** The variables that the operator reads. */
+export const operatorEnv = z.object({
+  SERVICE_OPERATOR_NAMESPACE: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a namespace name')
+    .default('svc-system')
+    .describe('Namespace of the operator’s own resources: where it leaves DeletionRecords'),
+  SERVICE_OPERATOR_CONCURRENCY: count(1, 256, 16, 'Environments that are worked on at once'),
+  SERVICE_OPERATOR_RESYNC_SECONDS: count(
+    5,
+    3600,
+    30,
+    'How often an environment is looked at when nothing happens, give or take a fifth',
+  ),
+  SERVICE_OPERATOR_PROOF_SECONDS: count(5, 86_400, 300, 'How often a sign-in to a ready environment is proven again'),
+  SERVICE_OPERATOR_ATTEMPT_SECONDS: count(
+    10,
+    86_400,
+    300,
+    'How long bringing Postgres up may take before the environment is failed_recoverable; it is tried again',
+  ),
+  SERVICE_DELETION_RECORD_DAYS: count(1, 3650, 30, 'How long a DeletionRecord waits for an API server to read it'),
+  SERVICE_DEFAULT_PRODUCTION_FIGURES: figures('production', 'cpu=2,memory=1Gi,storage=20Gi,maxConnections=200'),
+  SERVICE_DEFAULT_STAGING_FIGURES: figures('staging', 'cpu=1,memory=512Mi,storage=5Gi,maxConnections=100'),
+  SERVICE_DEFAULT_PREVIEW_FIGURES: figures('preview', 'cpu=500m,memory=256Mi,storage=1Gi,maxConnections=50'),
+})
