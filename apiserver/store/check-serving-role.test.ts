@@ -5,6 +5,11 @@ import { testCluster } from '../../testkit/postgres.ts'
 import { checkServingRole } from './check-serving-role.ts'
 import { Database } from './database.ts'
 
+const COLUMN_GRANTS = `do $$ begin
+  grant insert (organization_id, actor, action, resource_kind, resource_id, metadata) on audit_events to svc_api;
+  grant insert (type, user_id, email, client_ip, user_agent, metadata) on account_events to svc_api;
+end $$`
+
 describe('checkServingRole', () => {
   let plane: ControlPlaneDatabase
   before(async () => {
@@ -24,12 +29,37 @@ describe('checkServingRole', () => {
       await as(role, database => assert.rejects(checkServingRole(database), /could change the audit log/))
   })
 
-  for (const grant of ['update', 'delete', 'truncate', 'update (metadata)'])
-    it(`refuses the serving role once it was granted ${grant}`, async () => {
+  for (const [grant, object] of [
+    ['update', 'audit_events'],
+    ['delete', 'audit_events'],
+    ['truncate', 'audit_events'],
+    ['trigger', 'audit_events'],
+    ['update (metadata)', 'audit_events'],
+    ['insert (id)', 'audit_events'],
+    ['insert', 'audit_events'],
+    ['delete', 'account_events'],
+    ['insert (occurred_at)', 'account_events'],
+    ['update (last_id)', 'audit_heads'],
+    ['insert', 'audit_heads'],
+    ['execute', 'function next_audit_id(text)'],
+  ] as const)
+    it(`refuses the serving role once it was granted ${grant} on ${object}`, async () => {
       await as('svc_owner', async database => {
-        await database.rows(`grant ${grant} on audit_events to svc_api`)
+        await database.rows(`grant ${grant} on ${object} to svc_api`)
         await assert.rejects(checkServingRole(plane.database), /could change the audit log/)
-        await database.rows(`revoke ${grant} on audit_events from svc_api`)
+        await database.rows(`revoke ${grant} on ${object} from svc_api`)
+        // A table-wide revoke takes the column grants along.
+        await database.rows(COLUMN_GRANTS)
+      })
+      await checkServingRole(plane.database)
+    })
+
+  for (const role of ['svc_owner', 'pg_write_server_files', 'postgres'] as const)
+    it(`refuses the serving role once it may become ${role}`, async () => {
+      await as('postgres', async database => {
+        await database.rows(`grant ${role} to svc_api`)
+        await assert.rejects(checkServingRole(plane.database), /could change the audit log/)
+        await database.rows(`revoke ${role} from svc_api`)
       })
       await checkServingRole(plane.database)
     })

@@ -109,11 +109,6 @@ const LOCK_BY_ID = `select ${ENVIRONMENT} from environments e where e.id = $1 fo
 export const lockEnvironmentById = (sql: Sql, id: string): Promise<EnvironmentRow | undefined> =>
   sql.row<EnvironmentRow>(LOCK_BY_ID, [id])
 
-const LOCK_BY_UID = `select ${ENVIRONMENT} from environments e where e.uid = $1 for no key update of e`
-/** Locks any incarnation, by the uid of its resource. */
-export const lockEnvironmentByUid = (sql: Sql, uid: string): Promise<EnvironmentRow | undefined> =>
-  sql.row<EnvironmentRow>(LOCK_BY_UID, [uid])
-
 /** A new incarnation. */
 export type NewEnvironment = Omit<
   EnvironmentRow,
@@ -168,14 +163,16 @@ export const setDeletionRules = (
 ): Promise<EnvironmentRow | undefined> =>
   sql.row<EnvironmentRow>(SET_PROTECTION, [id, deletionProtection, deletionPolicy])
 
-const SET_EXPIRY = `update environments as e set ttl_hours = $2, expires_at = $3, updated_at = now()
-  where e.id = $1 returning ${ENVIRONMENT}`
-export const setExpiry = (
+const SET_RENEWED_EXPIRY = `update environments set ttl_hours = $2, expires_at = $3, updated_at = now()
+  where id = $1 and coalesce(observed_generation, 0) <= $4`
+/** Sets the expiry that the resource had at a generation, unless a later one was folded already. */
+export const setRenewedExpiry = async (
   sql: Sql,
-  id: string,
-  ttlHours: number | null,
-  expiresAt: Date | null,
-): Promise<EnvironmentRow | undefined> => sql.row<EnvironmentRow>(SET_EXPIRY, [id, ttlHours, expiresAt])
+  renewal: { readonly environmentRow: string; readonly ttlHours: number; readonly expiresAt: Date },
+  generation: number,
+): Promise<void> => {
+  await sql.rows(SET_RENEWED_EXPIRY, [renewal.environmentRow, renewal.ttlHours, renewal.expiresAt, generation])
+}
 
 const MARK_DELETED = `update environments set phase = 'deleted', deleted_at = $2, updated_at = now()
   where id = $1 and phase <> 'deleted'`

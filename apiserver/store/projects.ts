@@ -31,10 +31,13 @@ const FIND = `select ${PROJECT} from projects p where ${THIS}`
 export const findProject = (sql: Sql, organizationId: string, projectId: string): Promise<ProjectRow | undefined> =>
   sql.row<ProjectRow>(FIND, [organizationId, projectId])
 
-const SHARE = `select ${PROJECT} from projects p where ${THIS} for share`
-/** Keeps the project from being changed or deleted until the transaction ends. */
-export const shareProject = (sql: Sql, organizationId: string, projectId: string): Promise<ProjectRow | undefined> =>
-  sql.row<ProjectRow>(SHARE, [organizationId, projectId])
+const SHARE = `select ${PROJECT}, clock_timestamp()::timestamptz(3) as now from projects p where ${THIS} for share`
+/** Keeps the project from being changed or deleted until the transaction ends; with the time on the database's clock. */
+export const shareProject = (
+  sql: Sql,
+  organizationId: string,
+  projectId: string,
+): Promise<(ProjectRow & { readonly now: Date }) | undefined> => sql.row(SHARE, [organizationId, projectId])
 
 const LOCK = `select ${PROJECT} from projects p where ${THIS} for update`
 /** Waits for everybody who shares the project, and keeps others out. */
@@ -86,3 +89,7 @@ export const listProjects = async (
   const rows = await sql.rows<ProjectRow>(LIST, [organizationId, after?.createdAt, after?.id, request.limit + 1])
   return toPage(rows, request.limit, row => ({ createdAt: row.createdAt, id: row.projectId }))
 }
+
+const COUNT = 'select count(*) as n from projects where organization_id = $1 and deleted_at is null'
+export const countProjects = async (sql: Sql, organizationId: string): Promise<number> =>
+  (await sql.row<{ n: number }>(COUNT, [organizationId]))?.n ?? 0

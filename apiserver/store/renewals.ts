@@ -51,8 +51,17 @@ export const abandonRenewal = async (sql: Sql, id: number): Promise<void> => {
   await sql.rows(ABANDON, [id])
 }
 
-const LIST_PENDING = `select ${RENEWAL} from renewals r where r.state = 'pending'
+const LIST_PENDING = `select ${RENEWAL} from renewals r
+  where r.environment_row = $1 and r.state = 'pending' and r.id < $2 order by r.id`
+/** Renewals of an environment before this one that nobody has settled. */
+export const listPendingRenewals = (
+  sql: Sql,
+  environmentRow: string,
+  beforeId: number,
+): Promise<readonly RenewalRow[]> => sql.rows<RenewalRow>(LIST_PENDING, [environmentRow, beforeId])
+
+const LIST_STALE = `select ${RENEWAL} from renewals r where r.state = 'pending'
   and r.created_at < now() - make_interval(secs => $1::double precision) order by r.id limit 100`
 /** Renewals that have been pending for so many seconds: whoever wrote them is gone. */
 export const listStaleRenewals = (sql: Sql, olderThanSeconds: number): Promise<readonly RenewalRow[]> =>
-  sql.rows<RenewalRow>(LIST_PENDING, [olderThanSeconds])
+  sql.rows<RenewalRow>(LIST_STALE, [olderThanSeconds])

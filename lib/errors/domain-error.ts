@@ -13,6 +13,8 @@ export interface DomainErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>
   readonly errors?: readonly FieldError[]
   readonly retryAfterSeconds?: number
+  /** The request whose stored refusal this repeats: the answer names that one, so that both are equal. */
+  readonly replayOf?: string
   readonly cause?: unknown
 }
 
@@ -22,6 +24,7 @@ export class DomainError extends Error {
   readonly details: Readonly<Record<string, unknown>>
   readonly errors: readonly FieldError[]
   readonly retryAfterSeconds: number | undefined
+  readonly replayOf: string | undefined
 
   constructor(code: ErrorCode, message: string, options: DomainErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -30,5 +33,6 @@ export class DomainError extends Error {
     this.details = options.details ?? {}
     this.errors = options.errors ?? []
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.replayOf = options.replayOf
   }
 }

@@ -1,0 +1,52 @@
+import { DomainError } from '../../lib/errors/domain-error.ts'
+import type { Role } from '../../lib/model/credential.ts'
+import { organizationNotFound, requireRole } from '../auth/authorize.ts'
+import type { MemberRecord } from '../contract/members.ts'
+import { findMember, putMembership } from '../store/memberships.ts'
+import { lockOrganization } from '../store/organizations.ts'
+import { findUser } from '../store/users.ts'
+import { memberView } from '../views/member-view.ts'
+import type { Call, Reply } from './call.ts'
+import { callEvent } from './call-events.ts'
+import type { CommandDependencies } from './dependencies.ts'
+import { execute } from './execute.ts'
+import { keepAnOwner, userIdOf } from './member-rules.ts'
+
+export interface PutMemberInput {
+  readonly organizationId: string
+  /** `user:<id>`, or the bare id. */
+  readonly subject: string
+  readonly role: Role
+}
+
+/**
+ * Adds a member or changes their role. Owners are made and changed by owners only.
+ * @throws DomainError `user_not_found`, `forbidden`, `last_owner`
+ */
+export const putMember = (
+  deps: CommandDependencies,
+  call: Call,
+  { organizationId, subject, role }: PutMemberInput,
+): Promise<Reply<200, MemberRecord>> =>
+  execute(deps, call, async sql => {
+    const userId = userIdOf(subject)
+    if ((await lockOrganization(sql, organizationId)) === undefined) throw organizationNotFound()
+    const before = await findMember(sql, organizationId, userId)
+    if (role === 'owner' || before?.role === 'owner') requireRole(call.principal, 'owner')
+    if (before === undefined && (await findUser(sql, userId)) === undefined)
+      throw new DomainError('user_not_found', 'There is no user with this subject')
+    if (before?.role === 'owner' && role !== 'owner') await keepAnOwner(sql, organizationId, userId)
+    const member = await putMembership(sql, organizationId, userId, role)
+    return {
+      status: 200,
+      body: memberView(member),
+      audit: [
+        callEvent(
+          call,
+          'put_member',
+          { organizationId, resourceKind: 'member', resourceId: `user:${userId}` },
+          { role, previous_role: before?.role ?? null },
+        ),
+      ],
+    }
+  })

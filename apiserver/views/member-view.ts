@@ -1,0 +1,12 @@
+import type { MemberRecord } from '../contract/members.ts'
+import type { MemberRow } from '../store/memberships.ts'
+
+export const memberView = (row: MemberRow): MemberRecord => ({
+  organization_id: row.organizationId,
+  user_id: row.userId,
+  subject: `user:${row.userId}`,
+  email: row.email,
+  name: row.name,
+  role: row.role,
+  created_at: row.createdAt.toISOString(),
+})
