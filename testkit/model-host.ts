@@ -38,6 +38,8 @@ export interface ModelHost extends Host {
   tick(): void
   /** The process of an instance dies. */
   kill(uid: string): void
+  /** The process of an instance is gone and the host does not start it by itself, as after a restart of the machine. */
+  loseProcess(uid: string): void
   /** The process of an instance stays and answers nothing any more. */
   hang(uid: string): void
   /** The data of an instance disappears, its process with it. */
@@ -120,6 +122,9 @@ export const modelHost = (): ModelHost => {
       if (instance.state !== 'running' && instance.state !== 'unresponsive') return
       instance.state = 'failed'
       changed(instance)
+    },
+    loseProcess: uid => {
+      of(uid).state = 'stopped'
     },
     hang: uid => {
       const instance = of(uid)

@@ -7,7 +7,7 @@ import { EXPIRED } from './decide-expiry.ts'
 import type { Decision } from './decision.ts'
 import { expiresAtText, hasExpired, sweptAtMs } from './expiry.ts'
 import { lifeClaims, type Scene } from './life-claims.ts'
-import { type Limits, pollMs, retryAfterMs } from './limits.ts'
+import { elapsedMs, type Limits, pollMs, retryAfterMs } from './limits.ts'
 import { nextPhase, stopsNow } from './next-phase.ts'
 import type { Observed } from './observed.ts'
 import { operationOf } from './operation.ts'
@@ -97,18 +97,18 @@ const isExhausted = (
   if (since === undefined) return false
   const failedStarts = (instance?.startFailures ?? 0) - recollection.attempt.failuresBefore
   return (
-    nowMs - Date.parse(since) >= limits.attemptDeadlineMs ||
+    elapsedMs(since, nowMs) >= limits.attemptDeadlineMs ||
     // What is remembered of another attempt does not count against this one.
     (recollection.attempt.since === since && failedStarts >= limits.maxFailedStarts) ||
     (trouble?.count ?? 0) >= limits.maxFailedStarts
   )
 }
 
-/** How long a failed environment still rests. A clock that was set back must not make it rest for hours. */
+/** How long a failed environment still rests. */
 const restMs = ({ environment }: Observed, nowMs: number): number => {
   const { phaseTransitionTime, attempts } = environment.status ?? {}
-  const restedMs = phaseTransitionTime === undefined ? Infinity : nowMs - Date.parse(phaseTransitionTime)
-  return restedMs < 0 ? 0 : Math.max(0, retryAfterMs(attempts ?? 1) - restedMs)
+  const restedMs = phaseTransitionTime === undefined ? Infinity : elapsedMs(phaseTransitionTime, nowMs)
+  return Math.max(0, retryAfterMs(attempts ?? 1) - restedMs)
 }
 
 /** At once when the spec changed (a resume changes it) or Postgres came back by itself; else after the rest. */
@@ -149,7 +149,7 @@ const lookAgainMs = (observed: Observed, scene: Scene, pacedMs: number, nowMs: n
     return found.stalled === true ? Infinity : restMs(observed, nowMs) || retryAfterMs(1)
   if (next === 'ready' && !stopping) return 1_000
   const since = attemptSince(observed.environment)
-  return pollMs(since === undefined ? 0 : nowMs - Date.parse(since))
+  return pollMs(since === undefined ? 0 : elapsedMs(since, nowMs))
 }
 
 /** Every field may be given as undefined, which removes it. */

@@ -22,3 +22,12 @@ const POLL_MAX_MS = 5_000
 
 /** When to look again at something that takes its time: soon at first, the host wakes us anyway. */
 export const pollMs = (elapsedMs: number): number => Math.min(POLL_MAX_MS, Math.max(POLL_MIN_MS, elapsedMs / 10))
+
+/** A step back of the clock that may be an ordinary correction. */
+const CLOCK_STEP_MS = 60_000
+
+/** How long ago something was. A time that lies well ahead is from before the clock was set back: long ago. */
+export const elapsedMs = (since: string, nowMs: number): number => {
+  const elapsed = nowMs - Date.parse(since)
+  return elapsed < -CLOCK_STEP_MS ? Infinity : Math.max(0, elapsed)
+}

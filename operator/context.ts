@@ -1,0 +1,36 @@
+import type { Registry } from 'prom-client'
+import type { Credentials } from '../runtime/credentials/credentials.ts'
+import type { Log } from '../runtime/log/log.ts'
+import type { ResourceStore } from '../runtime/store/resource-store.ts'
+import type { OperatorConfig } from './config/config.ts'
+import type { Namespaces } from './environment/observe.ts'
+import type { Host } from './host/host.ts'
+
+/** What the operator is given: its ports, and where it tells about itself. */
+export interface OperatorPorts {
+  readonly store: ResourceStore
+  readonly credentials: Credentials
+  readonly host: Host
+  readonly log: Log
+  readonly registry: Registry
+  /** Where namespaces carry labels; left out where there are none. */
+  readonly namespaces?: Namespaces
+}
+
+/** Everything that the operator's loops share. */
+export interface OperatorContext extends Omit<OperatorPorts, 'namespaces'> {
+  readonly config: OperatorConfig
+  readonly namespaces: Namespaces | undefined
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  /** 0 ≤ x < 1. */
+  readonly random: () => number
+}
+
+export const operatorContext = (config: OperatorConfig, ports: OperatorPorts): OperatorContext => ({
+  ...ports,
+  config,
+  namespaces: ports.namespaces,
+  now: Date.now,
+  random: Math.random,
+})

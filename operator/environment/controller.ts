@@ -1,0 +1,99 @@
+/**
+ * What wakes the environment reconciler: a change of a resource's spec, labels or annotations, a word from the host,
+ * and the time that a look itself asked for. Its own status writes do not wake it.
+ */
+
+import type { Environment } from '../../crds/environment.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { keyOf, keyText, type ResourceKey } from '../../lib/model/resource.ts'
+import { Cache } from '../../runtime/controller/cache.ts'
+import { type ControlLoops, startControlLoops } from '../../runtime/controller/control-loops.ts'
+import { Controller } from '../../runtime/controller/controller.ts'
+import { anyOf, generationChanged, labelsOrAnnotationsChanged } from '../../runtime/controller/predicates.ts'
+import { Reflector } from '../../runtime/controller/reflector.ts'
+import { isStoreError } from '../../runtime/store/store-error.ts'
+import type { OperatorContext } from '../context.ts'
+import { phaseMetrics } from './phase-metrics.ts'
+import { createReconciler } from './reconciler.ts'
+
+export interface EnvironmentController {
+  /** Resolves once every environment that was there at the start has been judged, so that no status claims too much. */
+  readonly ready: Promise<void>
+  readonly health: ControlLoops['health']
+  /** Takes no more keys and waits for what runs. */
+  stop(): Promise<void>
+}
+
+export const startEnvironmentController = (context: OperatorContext): EnvironmentController => {
+  const { config, store, host, log, registry } = context
+  const firstLook = firstLooks()
+  const reconciler = createReconciler({
+    ...context,
+    recordsNamespace: config.namespace,
+    defaults: config.defaults,
+    limits: config.limits,
+    resyncMs: config.resyncMs,
+    metrics: phaseMetrics(registry),
+    onJudged: firstLook.judged,
+  })
+  const controller = new Controller({
+    name: 'environment',
+    concurrency: config.concurrency,
+    log,
+    reconcile: async (key, given) => {
+      try {
+        return await reconciler.reconcile(key, given)
+      } catch (error) {
+        // Whoever cannot be judged for a reason of its own must not keep the others' API from being ready.
+        if (!isStoreError(error, 'Unavailable', 'TooManyRequests', 'Conflict')) firstLook.judged(key)
+        throw error
+      }
+    },
+  })
+  const cache = new Cache<Environment>({ log, transform: withoutStatus })
+  controller.watch(cache, { predicate: anyOf(generationChanged, labelsOrAnnotationsChanged) })
+  const unsubscribe = host.onChange(key => {
+    reconciler.suspect(key)
+    controller.enqueue(key)
+  })
+  const reflector = new Reflector({ store, type: environmentType, sink: cache, log })
+  const loops = startControlLoops({ reflectors: [reflector], caches: [cache], controllers: [controller] })
+  const ready = loops.ready.then(() => firstLook.allOf(cache.list().map(keyOf)))
+  // Whoever stops before it was ready may never have looked.
+  ready.catch(() => undefined)
+  return {
+    ready,
+    health: loops.health,
+    stop: async () => {
+      unsubscribe()
+      firstLook.giveUp()
+      const drained = await loops.stop()
+      if (!drained) log.warn({}, 'The environment controller stopped before everything that ran had ended')
+    },
+  }
+}
+
+/** The reconciler reads resources afresh: the cache only has to know that they are there and when their spec moves. */
+const withoutStatus = ({ status: _, ...rest }: Environment): Environment => rest
+
+/** Keeps account of which environments were judged since the start. */
+const firstLooks = () => {
+  const done = new Set<string>()
+  let awaited: Set<string> | undefined
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>()
+  // It may be given up before anybody waits for it.
+  promise.catch(() => undefined)
+  return {
+    judged: (key: ResourceKey): void => {
+      if (awaited === undefined) done.add(keyText(key))
+      else if (awaited.delete(keyText(key)) && awaited.size === 0) resolve(undefined)
+    },
+    allOf: async (keys: readonly ResourceKey[]): Promise<void> => {
+      awaited = new Set(keys.map(keyText).filter(key => !done.has(key)))
+      done.clear()
+      if (awaited.size === 0) resolve(undefined)
+      await promise
+    },
+    giveUp: (): void => reject(new Error('The operator was stopped before every environment had been looked at')),
+  }
+}
