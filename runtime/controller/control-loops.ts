@@ -4,7 +4,7 @@ import type { Controller } from './controller.ts'
 import type { Reflector, ReflectorHealth } from './reflector.ts'
 
 /** What only has to be begun and ended, whatever it follows. */
-type AnyReflector = Pick<Reflector<never>, 'start' | 'stop' | 'health' | 'kind'>
+type AnyReflector = Pick<Reflector<never>, 'start' | 'stop' | 'health' | 'name'>
 
 export interface ControlLoopsOptions {
   readonly reflectors: readonly AnyReflector[]
@@ -17,7 +17,7 @@ export interface ControlLoopsOptions {
 export interface ControlLoops {
   /** Resolves once every cache is synced and the workers run; rejects when stopped before. */
   readonly ready: Promise<void>
-  readonly health: () => readonly (ReflectorHealth & { readonly kind: string })[]
+  readonly health: () => readonly (ReflectorHealth & { readonly name: string })[]
   /** Drains the controllers, then stops the reflectors. Answers whether everything ended in time. */
   readonly stop: () => Promise<boolean>
 }
@@ -34,7 +34,7 @@ export const startControlLoops = (options: ControlLoopsOptions): ControlLoops =>
   ready.catch(() => undefined)
   return {
     ready,
-    health: () => reflectors.map(reflector => ({ kind: reflector.kind, ...reflector.health() })),
+    health: () => reflectors.map(reflector => ({ name: reflector.name, ...reflector.health() })),
     stop: async () => {
       stopping.abort(new Error('The control loops were stopped before they were ready'))
       const drained = await Promise.all(controllers.map(controller => controller.stop(drainMs)))

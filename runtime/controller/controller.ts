@@ -16,6 +16,7 @@ import type { Log } from '../log/log.ts'
 import { isStoreError } from '../store/store-error.ts'
 import type { Cache, CacheEvent } from './cache.ts'
 import { type Clock, sleep, systemClock } from './clock.ts'
+import type { ControlMetrics } from './metrics.ts'
 import { eventPriority, type Predicate } from './predicates.ts'
 import { TerminalError } from './terminal-error.ts'
 import { PRIORITY, type WorkItem, WorkQueue, type WorkQueueObserver } from './work-queue.ts'
@@ -42,7 +43,7 @@ export type ReconcileOutcome = 'success' | 'requeue' | 'requeue_after' | 'error'
 
 /** What a controller tells about itself, see metrics.ts. */
 export interface ControllerObserver {
-  readonly queue?: WorkQueueObserver
+  readonly queue: WorkQueueObserver
   reconciling(): void
   reconciled(outcome: ReconcileOutcome, tookMs: number): void
   timedOut(): void
@@ -58,7 +59,7 @@ export interface ControllerOptions {
   readonly clock?: Clock
   /** 0 ≤ x < 1. */
   readonly random?: () => number
-  readonly observer?: ControllerObserver
+  readonly metrics?: ControlMetrics
 }
 
 /** How a cache's events become keys. */
@@ -78,6 +79,8 @@ export class Controller {
   readonly queue: WorkQueue
   readonly #options: ControllerOptions
   readonly #clock: Clock
+  readonly #concurrency: number
+  readonly #observer: ControllerObserver | undefined
   readonly #stopping = new AbortController()
   readonly #unsubscribe: (() => void)[] = []
   #workers: Promise<void>[] = []
@@ -86,11 +89,14 @@ export class Controller {
     this.name = options.name
     this.#options = options
     this.#clock = options.clock ?? systemClock
+    this.#concurrency = options.concurrency ?? 16
+    this.#observer = options.metrics?.forController(this.name, this.#concurrency)
     this.queue = new WorkQueue({
       clock: this.#clock,
-      ...(options.random === undefined ? {} : { random: options.random }),
-      ...(options.observer?.queue === undefined ? {} : { observer: options.observer.queue }),
+      ...(options.random && { random: options.random }),
+      ...(this.#observer && { observer: this.#observer.queue }),
     })
+    options.metrics?.watchQueue(this.name, this.queue)
   }
 
   /** Enqueues keys for a cache's events, from what it holds now on. */
@@ -117,7 +123,7 @@ export class Controller {
   /** Starts the workers. Before the caches that a reconcile reads are synced, this is too early. */
   start(): void {
     if (this.#workers.length > 0 || this.#stopping.signal.aborted) return
-    this.#workers = Array.from({ length: this.#options.concurrency ?? 16 }, () => this.#work())
+    this.#workers = Array.from({ length: this.#concurrency }, () => this.#work())
   }
 
   /**
@@ -142,7 +148,8 @@ export class Controller {
 
   /** Runs one reconcile; returns when it ended, or when it has outlived its deadline so long that its worker is better used elsewhere. */
   async #process(item: WorkItem): Promise<void> {
-    const { observer, deadlineMs = 60_000 } = this.#options
+    const { deadlineMs = 60_000 } = this.#options
+    const observer = this.#observer
     const key = keyFrom(item.key)
     const log = this.#options.log.child({ controller: this.name, ...key, reconcileId: randomUUID() })
     const startedAt = this.#clock.now()

@@ -11,6 +11,7 @@ import type { ResourceStore, Selector, WatchEvent } from '../store/resource-stor
 import { isStoreError } from '../store/store-error.ts'
 import { type BackoffPolicy, backoffMs, RECONNECT_BACKOFF } from './backoff.ts'
 import { type Clock, sleep, systemClock } from './clock.ts'
+import type { ControlMetrics } from './metrics.ts'
 
 /** What a reflector feeds: a Cache. */
 export interface ReflectorSink<R extends Resource> {
@@ -48,7 +49,7 @@ export interface ReflectorHealth {
 }
 
 export interface ReflectorOptions<R extends Resource> {
-  readonly store: ResourceStore
+  readonly store: Pick<ResourceStore, 'list' | 'watch'>
   readonly type: ResourceType<R>
   readonly sink: ReflectorSink<R>
   readonly log: Log
@@ -57,7 +58,9 @@ export interface ReflectorOptions<R extends Resource> {
   /** 0 ≤ x < 1. */
   readonly random?: () => number
   readonly backoff?: BackoffPolicy
-  readonly observer?: ReflectorObserver
+  readonly metrics?: ControlMetrics
+  /** Tells it apart in metrics and logs; the kind by default. */
+  readonly name?: string
   /** A list that takes longer is given up and made again. */
   readonly listDeadlineMs?: number
   /** A watch that is silent for longer, bookmarks included, is opened anew from where it was. */
@@ -72,10 +75,12 @@ const SHORTEST_WATCH_MS = 1_000
 const SILENCE = Symbol('silence')
 
 export class Reflector<R extends Resource> {
+  readonly name: string
   readonly #options: ReflectorOptions<R>
   readonly #clock: Clock
   readonly #random: () => number
   readonly #log: Log
+  readonly #observer: ReflectorObserver | undefined
   readonly #stop = new AbortController()
   #running: Promise<void> | undefined
   #state: ReflectorState = 'listing'
@@ -91,14 +96,11 @@ export class Reflector<R extends Resource> {
     this.#options = options
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? Math.random
-    this.#log = options.log.child({ reflector: options.type.kind })
+    this.name = options.name ?? options.type.kind
+    this.#log = options.log.child({ reflector: this.name })
+    this.#observer = options.metrics?.forReflector(this.name, () => this.health())
     this.#lastHeardAt = this.#clock.now()
     this.#failingSince = this.#lastHeardAt
-  }
-
-  /** The kind it follows. */
-  get kind(): string {
-    return this.#options.type.kind
   }
 
   /** Begins; harmless when it runs already. */
@@ -163,7 +165,7 @@ export class Reflector<R extends Resource> {
 
   async #list(reason: ListReason): Promise<void> {
     this.#state = 'listing'
-    const { store, type, selector, sink, observer, listDeadlineMs = 60_000 } = this.#options
+    const { store, type, selector, sink, listDeadlineMs = 60_000 } = this.#options
     const list = await this.#within(store.list(type, selector), listDeadlineMs)
     if (list === undefined) return
     if (list === SILENCE) throw new Error(`Cannot list ${type.kind}: no answer within ${listDeadlineMs} ms`)
@@ -172,13 +174,13 @@ export class Reflector<R extends Resource> {
     this.#listReason = undefined
     this.#lists += 1
     this.#isWell()
-    observer?.listed(reason, reason === 'start' ? 0 : changes)
+    this.#observer?.listed(reason, reason === 'start' ? 0 : changes)
     this.#log.debug({ reason, items: list.items.length, changes, resourceVersion: list.resourceVersion }, 'Listed')
   }
 
   /** Follows one stream to its end. true: go on at once, false: rest first. */
   async #watch(): Promise<boolean> {
-    const { store, type, selector, observer, idleTimeoutMs = 90_000 } = this.#options
+    const { store, type, selector, idleTimeoutMs = 90_000 } = this.#options
     const from = this.#version
     if (from === undefined || this.#isStopped()) return true
     const startedAt = this.#clock.now()
@@ -197,7 +199,7 @@ export class Reflector<R extends Resource> {
       // Not awaited: a stalled stream would hold the loop for ever.
       ending.abort()
       void Promise.resolve(stream?.return?.()).catch(() => undefined)
-      observer?.watchEnded(this.#isStopped() ? 'stopped' : end)
+      this.#observer?.watchEnded(this.#isStopped() ? 'stopped' : end)
       if (this.#clock.now() - startedAt >= HEALTHY_AFTER_MS) this.#failures = 0
     }
     if (end === 'regression') this.#listReason = 'regression'
@@ -226,7 +228,7 @@ export class Reflector<R extends Resource> {
       return false
     }
     if (event.type !== 'bookmark') {
-      this.#options.observer?.event()
+      this.#observer?.event()
       this.#options.sink.apply(event.type, event.object)
     }
     // Last: an event that could not be taken in is seen again, never skipped.
