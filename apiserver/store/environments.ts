@@ -109,6 +109,11 @@ const LOCK_BY_ID = `select ${ENVIRONMENT} from environments e where e.id = $1 fo
 export const lockEnvironmentById = (sql: Sql, id: string): Promise<EnvironmentRow | undefined> =>
   sql.row<EnvironmentRow>(LOCK_BY_ID, [id])
 
+const LOCK_BY_UID = `select ${ENVIRONMENT} from environments e where e.uid = $1 for no key update of e`
+/** Locks any incarnation, by the uid of its resource. */
+export const lockEnvironmentByUid = (sql: Sql, uid: string): Promise<EnvironmentRow | undefined> =>
+  sql.row<EnvironmentRow>(LOCK_BY_UID, [uid])
+
 /** A new incarnation. */
 export type NewEnvironment = Omit<
   EnvironmentRow,

@@ -74,6 +74,8 @@ export class Database {
     }
     this.#pool = new pg.Pool(config)
     this.#pool.on('error', () => undefined) // an idle connection died: the pool has dropped it, the next call opens another
+    // A connection that dies while a call holds it says so as an event too, even before the call has it in its hands.
+    this.#pool.on('connect', client => client.on('error', () => undefined))
   }
 
   /** One statement, a transaction of its own. */
@@ -97,9 +99,6 @@ export class Database {
     const client = await this.#pool.connect().catch((error: unknown) => {
       throw asStoreError(error)
     })
-    // A connection that dies while it is ours also says so as an event, which nobody else listens to meanwhile.
-    const heardOf = (): void => undefined
-    client.on('error', heardOf)
     let broken = true
     try {
       const [, locked] = await settled<[unknown, pg.QueryResult<Row>]>([
@@ -129,7 +128,6 @@ export class Database {
       broken = false
       return written.rows[0]
     } finally {
-      client.off('error', heardOf)
       client.release(broken)
     }
   }

@@ -1,0 +1,64 @@
+/** Turns a DeletionRecord into rows, once, and removes it. */
+import type { DeletionRecord } from '../../crds/deletion-record.ts'
+import { deletionRecordType } from '../../crds/deletion-record-type.ts'
+import { TTL_ACTOR } from '../../lib/model/audit.ts'
+import { keyOf, type ResourceKey } from '../../lib/model/resource.ts'
+import { isStoreError } from '../../runtime/store/store-error.ts'
+import { clientActor, recordExternalChange } from '../commands/record-external-change.ts'
+import { bindLostCreation } from '../store/environment-folds.ts'
+import { lockEnvironmentByUid } from '../store/environments.ts'
+import { findProject } from '../store/projects.ts'
+import type { Sql } from '../store/sql.ts'
+import { DELETION_GENERATION, finishDeletion } from './finish-deletion.ts'
+import type { Projection } from './projection.ts'
+
+/** Looks at one record's name. Idempotent. */
+export const projectDeletionRecord = async (key: ResourceKey, projection: Projection): Promise<void> => {
+  const record = projection.deletionRecords.get(key)
+  if (record !== undefined) await foldDeletionRecord(record, projection)
+}
+
+/** Ends the row that a record is about, then deletes the record. A crash in between repeats the second half only. */
+export const foldDeletionRecord = async (record: DeletionRecord, projection: Projection): Promise<void> => {
+  const isExternal = await projection.fenced(sql => endRow(sql, record, projection))
+  if (isExternal) projection.metrics.externalChange('deleted')
+  if (!projection.leads()) return
+  try {
+    await projection.store.delete(deletionRecordType, keyOf(record), { uid: record.metadata.uid })
+  } catch (error) {
+    if (!isStoreError(error, 'NotFound')) throw error
+  }
+}
+
+const endRow = async (sql: Sql, record: DeletionRecord, { log }: Projection): Promise<boolean> => {
+  const { spec } = record
+  const row = (await lockEnvironmentByUid(sql, spec.uid)) ?? (await bindLostCreation(sql, spec.uid, spec))
+  if (row?.phase === 'deleted') return false
+  if (row !== undefined)
+    return finishDeletion(sql, row, {
+      uid: spec.uid,
+      cause: spec.cause,
+      manager: spec.actor,
+      deletedAt: momentOf(spec.deletedAt) ?? momentOf(record.metadata.creationTimestamp) ?? new Date(),
+      data: spec,
+    })
+  // Made and deleted while nobody looked: there is no row to end, but the deletion is told where there is a project.
+  const project = await findProject(sql, spec.organizationId, spec.projectId)
+  if (project?.namespace !== spec.namespace) {
+    log.info({ record: record.metadata.name }, 'A DeletionRecord is about no project of ours')
+    return false
+  }
+  return recordExternalChange(sql, {
+    path: spec,
+    uid: spec.uid,
+    generation: DELETION_GENERATION,
+    actor: spec.cause === 'ttl' ? TTL_ACTOR : clientActor(spec.actor),
+    action: 'delete_environment',
+    metadata: { environment_id: spec.environmentId, retained: spec.retained },
+  })
+}
+
+const momentOf = (text: string): Date | undefined => {
+  const moment = new Date(text)
+  return Number.isNaN(moment.getTime()) ? undefined : moment
+}

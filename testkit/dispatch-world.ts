@@ -1,0 +1,248 @@
+/** A control-plane database, a resource store, and what commands write: for tests of dispatch and projection. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type DispatchAndProjection,
+  type DispatchConfig,
+  startDispatchAndProjection,
+} from '../apiserver/dispatch/start-dispatch-and-projection.ts'
+import type { Database } from '../apiserver/store/database.ts'
+import { insertEnvironment, lockEnvironment, setDeletionRules } from '../apiserver/store/environments.ts'
+import type { ControlPlaneSql } from '../apiserver/store/fenced-transactions.ts'
+import { cancelUntriedRequests, insertRequest, insertUpdateIntent } from '../apiserver/store/intents.ts'
+import { failOpenOperation } from '../apiserver/store/operations.ts'
+import { insertOrganization } from '../apiserver/store/organizations.ts'
+import { putProject } from '../apiserver/store/projects.ts'
+import type { Environment, EnvironmentSpec } from '../crds/environment.ts'
+import { environmentType } from '../crds/environment-type.ts'
+import { projectNamespace } from '../crds/metadata.ts'
+import { type EnvironmentPath, environmentName } from '../lib/model/identifiers.ts'
+import { type RequestVerb, SUPERSEDED } from '../lib/model/operation.ts'
+import type { ResourceKey } from '../lib/model/resource.ts'
+import { newId } from '../lib/model/time-ordered-id.ts'
+import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
+import { silentLog } from '../runtime/log/log.ts'
+import type { ResourceStore } from '../runtime/store/resource-store.ts'
+import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
+import { storeDatabase } from './embedded-store.ts'
+import { OPERATOR_NAMESPACE } from './standin-operator.ts'
+
+const ORGANIZATION = 'acme'
+const PROJECT = 'shop'
+export const NAMESPACE = projectNamespace(ORGANIZATION, PROJECT)
+export const USER = 'user:usr_tester'
+
+export const pathOf = (environmentId: string): EnvironmentPath => ({
+  organizationId: ORGANIZATION,
+  projectId: PROJECT,
+  environmentId,
+})
+export const keyOfEnvironment = (environmentId: string): ResourceKey => ({
+  namespace: NAMESPACE,
+  name: environmentName(pathOf(environmentId)),
+})
+
+/** An environment and its operations, as far as tests look at them. */
+export interface Rows {
+  readonly phase: string
+  readonly uid: string | null
+  readonly operations: readonly {
+    readonly kind: string
+    readonly state: string
+    readonly actor: string
+    readonly error: string | null
+    readonly result: unknown
+  }[]
+}
+
+export interface AuditRow {
+  readonly actor: string
+  readonly action: string
+  readonly resource: string
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+export class DispatchWorld {
+  readonly controlPlane: ControlPlaneDatabase
+  readonly #storeUrl: string
+  readonly #closing: (() => Promise<unknown>)[] = []
+
+  private constructor(controlPlane: ControlPlaneDatabase, storeUrl: string) {
+    this.controlPlane = controlPlane
+    this.#storeUrl = storeUrl
+    this.#closing.push(() => controlPlane.database.stop())
+  }
+
+  static async create(): Promise<DispatchWorld> {
+    const world = new DispatchWorld(await controlPlaneDatabase(), await storeDatabase())
+    await insertOrganization(world.database, ORGANIZATION, ORGANIZATION)
+    await putProject(world.database, {
+      organizationId: ORGANIZATION,
+      projectId: PROJECT,
+      region: 'local',
+      postgresMajor: 17,
+      protectProduction: false,
+      namespace: NAMESPACE,
+    })
+    return world
+  }
+
+  get database(): Database {
+    return this.controlPlane.database
+  }
+
+  /** A client of the store under a name. */
+  client(clientName: string): EmbeddedResourceStore {
+    const store = new EmbeddedResourceStore({ url: this.#storeUrl, clientName, pollEveryMs: 500 })
+    this.#closing.push(() => store.close())
+    return store
+  }
+
+  /** A replica's dispatch and projection. */
+  replica(
+    options: {
+      readonly store?: ResourceStore
+      readonly database?: ControlPlaneSql
+      readonly config?: Partial<DispatchConfig>
+    } = {},
+  ): DispatchAndProjection {
+    const service = startDispatchAndProjection({
+      database: options.database ?? this.database,
+      store: options.store ?? this.client('svc-apiserver'),
+      log: silentLog,
+      config: {
+        databaseUrl: this.controlPlane.url('svc_api'),
+        operatorNamespace: OPERATOR_NAMESPACE,
+        clientName: 'svc-apiserver',
+        pollEveryMs: 200,
+        sweepEveryMs: 50,
+        leaseRenewEveryMs: 200,
+        leasePollEveryMs: 50,
+        ...options.config,
+      },
+    })
+    this.#closing.push(() => service.stop())
+    return service
+  }
+
+  /** Has the callback run when the world closes. */
+  onClose(close: () => Promise<unknown>): void {
+    this.#closing.push(close)
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closing.reverse()) await close()
+  }
+
+  /** What the create command writes. Answers the row. */
+  async requestCreate(environmentId: string, spec: Partial<EnvironmentSpec> = {}): Promise<string> {
+    const path = pathOf(environmentId)
+    const kind = spec.kind ?? 'staging'
+    return this.database.transaction(async sql => {
+      const { id } = await insertEnvironment(sql, {
+        ...path,
+        kind,
+        dataMode: 'snapshot',
+        region: 'local',
+        postgresMajor: 17,
+        ttlHours: spec.ttlHours ?? null,
+        expiresAt: spec.expiresAt === undefined ? null : new Date(spec.expiresAt),
+        deletionProtection: spec.deletionProtection ?? false,
+        deletionPolicy: spec.deletionPolicy ?? 'Delete',
+        sourceEnvironmentId: null,
+        ...{ namespace: NAMESPACE, resourceName: environmentName(path) },
+      })
+      await this.#open(sql, id, 'create', { ...path, kind, suspended: false, deletionPolicy: 'Delete', ...spec })
+      return id
+    })
+  }
+
+  /** What the suspend, resume and delete commands write; a delete supersedes. */
+  async request(environmentId: string, verb: 'suspend' | 'resume' | 'delete', deadlineSeconds = 60): Promise<void> {
+    await this.database.transaction(async sql => {
+      const row = await lockEnvironment(sql, pathOf(environmentId))
+      if (row === undefined) throw new Error(`No environment ${environmentId}`)
+      if (verb === 'delete') {
+        await failOpenOperation(sql, row.id, SUPERSEDED)
+        await cancelUntriedRequests(sql, row.id)
+      }
+      await this.#open(sql, row.id, verb, {}, deadlineSeconds)
+    })
+  }
+
+  /** What the update command writes. */
+  async requestUpdate(environmentId: string, deletionProtection: boolean): Promise<void> {
+    await this.database.transaction(async sql => {
+      const row = await lockEnvironment(sql, pathOf(environmentId))
+      if (row === undefined) throw new Error(`No environment ${environmentId}`)
+      await insertUpdateIntent(sql, row.id, 'req_test', { deletionProtection })
+      await setDeletionRules(sql, row.id, deletionProtection, row.deletionPolicy)
+    })
+  }
+
+  async #open(
+    sql: Parameters<typeof insertRequest>[0],
+    environmentRow: string,
+    verb: RequestVerb,
+    payload: Readonly<Record<string, unknown>>,
+    deadlineSeconds = 60,
+  ): Promise<void> {
+    const operationId = newId('op')
+    await insertRequest(sql, {
+      operationId,
+      environmentRow,
+      verb,
+      payload,
+      actor: USER,
+      requestId: `req_${operationId}`,
+      deadlineSeconds,
+    })
+  }
+
+  /** The rows of an environment's latest incarnation. */
+  async rows(environmentId: string): Promise<Rows> {
+    const row = await this.database.row<Rows>(
+      `select e.phase, e.uid, coalesce((select jsonb_agg(jsonb_build_object('kind', kind, 'state', state, 'actor', actor,
+         'error', error, 'result', result) order by seq) from operations o where o.environment_row = e.id), '[]') as operations
+       from environments e where e.environment_id = $1 and e.replaced_at is null`,
+      [environmentId],
+    )
+    if (row === undefined) throw new Error(`No environment ${environmentId}`)
+    return row
+  }
+
+  audit(): Promise<readonly AuditRow[]> {
+    return this.database.rows<AuditRow>(
+      `select actor, action, resource_id as resource, metadata from audit_events order by id`,
+    )
+  }
+
+  /** The rows once they satisfy a condition. */
+  async until(environmentId: string, condition: (rows: Rows) => boolean, what = condition.toString()): Promise<Rows> {
+    return eventually(
+      async () => this.rows(environmentId),
+      rows => condition(rows),
+      what,
+    )
+  }
+
+  async resource(store: ResourceStore, environmentId: string): Promise<Environment | undefined> {
+    return store.get(environmentType, keyOfEnvironment(environmentId))
+  }
+}
+
+/** What a look answers, once it satisfies a condition. */
+export const eventually = async <T>(
+  look: () => Promise<T>,
+  condition: (seen: T) => boolean,
+  what: string,
+  withinMs = 15_000,
+): Promise<T> => {
+  const giveUpAt = performance.now() + withinMs
+  for (;;) {
+    const seen = await look()
+    if (condition(seen)) return seen
+    if (performance.now() > giveUpAt)
+      throw new Error(`Not within ${withinMs} ms: ${what}; seen: ${JSON.stringify(seen)}`)
+    await sleep(10)
+  }
+}
