@@ -45,7 +45,7 @@ export const decideLife = (observed: Observed, nowMs: number, limits: Limits): D
     wantedSuspended: wanted.suspended,
     satisfied: found === undefined,
     stalled: next === 'failed_recoverable' && found?.stalled === true ? found.message : undefined,
-    trouble: next === 'failed_recoverable' ? claims.Ready?.message : problem?.message,
+    trouble: next === 'failed_recoverable' && !stopping ? claims.Ready?.message : problem?.message,
     retrying,
   })
   const resting = next === 'failed_recoverable' && !stopping

@@ -104,10 +104,10 @@ const unsettled = ({ found, problem, actionFails, changed }: Scene, observed: Ob
 }
 
 const failed = (scene: Scene, observed: Observed): Claims => {
-  const { phase, found, problem } = scene
+  const { found, problem } = scene
   const { Reconciling: _, Suspended: __, ...before } = carried(observed)
   const stalled = found?.stalled === true
-  const known = phase === 'failed_recoverable' || isFailure(before)
+  const known = isFailure(before)
   const claims =
     problem !== undefined
       ? withProblem(before, problem)
