@@ -171,7 +171,7 @@ describe('EmbeddedResourceStore under sixteen writers', () => {
     this.timeout(180_000)
     await fc.assert(
       fc.asyncProperty(plan, one => check(one, `run-${++runs}`, async () => undefined)),
-      { numRuns: sized(4, 40), endOnFailure: true },
+      { numRuns: sized(4, 15), endOnFailure: true },
     )
   })
 
@@ -193,7 +193,7 @@ describe('EmbeddedResourceStore under sixteen writers', () => {
           }
         }),
       ),
-      { numRuns: sized(2, 25), endOnFailure: true },
+      { numRuns: sized(2, 8), endOnFailure: true },
     )
   })
 })

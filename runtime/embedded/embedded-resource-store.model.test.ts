@@ -306,7 +306,7 @@ describe('EmbeddedResourceStore, against a model of the port', () => {
           assert.deepEqual(await watched(bob!, from, { namespace, labels }, expected.length), expected)
         }
       }),
-      { numRuns: sized(40, 1000) },
+      { numRuns: sized(40, 600) },
     )
   })
 })

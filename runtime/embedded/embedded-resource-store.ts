@@ -55,6 +55,7 @@ export class EmbeddedResourceStore implements ResourceStore {
   readonly #listener: ChangeListener
   readonly #compactor: Compactor
   readonly #closed = new AbortController()
+  #closing: Promise<void> | undefined
 
   /** Connects at the first call, so a database that is away now is no error yet. */
   constructor(options: EmbeddedStoreOptions) {
@@ -157,8 +158,12 @@ export class EmbeddedResourceStore implements ResourceStore {
     return compact(this.#database, retention)
   }
 
-  /** Ends watches (with `Unavailable`), loops and connections; waits for calls under way. */
-  async close(): Promise<void> {
+  /** Ends watches (with `Unavailable`), loops and connections; waits for calls under way. Harmless when repeated. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
     this.#closed.abort()
     await Promise.all([this.#compactor.stop(), this.#listener.stop()])
     await this.#database.end()

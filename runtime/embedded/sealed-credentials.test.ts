@@ -41,15 +41,16 @@ describe('SealedCredentials', () => {
   }
   const rows = async (text: string): Promise<Record<string, unknown>[]> =>
     (await admin.query<Record<string, unknown>>(text)).rows
-  beforeEach(async () => {
+  before(async () => {
     url = await storeDatabase()
     admin = new pg.Client({ connectionString: url })
     await admin.connect()
   })
   afterEach(async () => {
-    await admin.end()
     await Promise.all(opened.splice(0).map(credentials => credentials.close()))
+    await admin.query('truncate credentials, seal_canary')
   })
+  after(async () => admin.end())
 
   it('keeps no clear text in the database: neither passwords nor user names', async () => {
     await (await openHere()).write(owner, secret)
