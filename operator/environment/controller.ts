@@ -9,6 +9,7 @@ import { keyOf, keyText, type ResourceKey } from '../../lib/model/resource.ts'
 import { Cache } from '../../runtime/controller/cache.ts'
 import { type ControlLoops, startControlLoops } from '../../runtime/controller/control-loops.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
+import { controlMetrics } from '../../runtime/controller/metrics.ts'
 import { anyOf, generationChanged, labelsOrAnnotationsChanged } from '../../runtime/controller/predicates.ts'
 import { Reflector } from '../../runtime/controller/reflector.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
@@ -27,6 +28,7 @@ export interface EnvironmentController {
 export const startEnvironmentController = (context: OperatorContext): EnvironmentController => {
   const { config, store, host, log, registry } = context
   const firstLook = firstLooks()
+  const metrics = controlMetrics(registry)
   const reconciler = createReconciler({
     ...context,
     recordsNamespace: config.namespace,
@@ -40,6 +42,7 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
     name: 'environment',
     concurrency: config.concurrency,
     log,
+    metrics,
     reconcile: async (key, given) => {
       try {
         return await reconciler.reconcile(key, given)
@@ -56,7 +59,14 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
     reconciler.suspect(key)
     controller.enqueue(key)
   })
-  const reflector = new Reflector({ store, type: environmentType, sink: cache, log })
+  const reflector = new Reflector({
+    store,
+    type: environmentType,
+    sink: cache,
+    log,
+    metrics,
+    name: 'operator/Environment',
+  })
   const loops = startControlLoops({ reflectors: [reflector], caches: [cache], controllers: [controller] })
   const ready = loops.ready.then(() => firstLook.allOf(cache.list().map(keyOf)))
   // Whoever stops before it was ready may never have looked.
