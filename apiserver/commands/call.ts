@@ -21,6 +21,8 @@ export interface Call {
   readonly method: string
   /** The route's template, e.g. `/v1/organizations/{org}`. */
   readonly route: string
+  /** The organization that the request names, by path, query, body or header; undefined where a route names none. */
+  readonly organizationId?: string | undefined
   readonly pathParams: Readonly<Record<string, string>>
   /** The raw Idempotency-Key, quotes stripped; undefined when none was sent. */
   readonly idempotencyKey: string | undefined

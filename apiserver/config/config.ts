@@ -34,6 +34,7 @@ export interface ApiServerConfig {
   readonly publicSignup: boolean
   readonly previewDefaultTtlHours: number
   readonly operationDeadlineSeconds: number
+  readonly operatorNamespace: string
   readonly databasePoolMax: number
   readonly limits: LimitSettings
   readonly stop: StopDelays
@@ -115,6 +116,7 @@ export const apiServerConfig = (environment: Environment): ApiServerConfig => {
     publicSignup: env.SERVICE_PUBLIC_SIGNUP === '1',
     previewDefaultTtlHours: env.SERVICE_PREVIEW_DEFAULT_TTL_HOURS,
     operationDeadlineSeconds: env.SERVICE_OPERATION_DEADLINE_SECONDS,
+    operatorNamespace: env.SERVICE_OPERATOR_NAMESPACE,
     databasePoolMax: env.SERVICE_DATABASE_POOL_MAX,
     limits: {
       requestsPerMinute: env.SERVICE_RATE_LIMIT_PER_MINUTE,

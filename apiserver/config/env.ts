@@ -39,6 +39,11 @@ export const apiServerEnv = z.object({
   SERVICE_PREVIEW_DEFAULT_TTL_HOURS: count(0, MAX_TTL_HOURS, 72).describe(
     'Hours that a preview lives when its creator says nothing; 0: it does not expire',
   ),
+  SERVICE_OPERATOR_NAMESPACE: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a namespace name')
+    .default('svc-system')
+    .describe('Namespace in which the operator leaves records of what it deleted'),
   SERVICE_DATABASE_POOL_MAX: count(2, 200, 10).describe('Connections to the control-plane database at most'),
   SERVICE_OPERATION_DEADLINE_SECONDS: count(10, 86_400, 900).describe(
     'How long an operation may take before it ends as failed',

@@ -136,6 +136,7 @@ const serve = async (
     clientIp: exchange.clientIp,
     method: request.method,
     route: route.path,
+    organizationId,
     pathParams: params,
     idempotencyKey,
     fingerprint: idempotencyKey === undefined ? NO_FINGERPRINT : fingerprintOf(body, query),
@@ -145,9 +146,12 @@ const serve = async (
 
 const locationOf = (route: Route, reply: Reply): Record<string, string> | undefined => {
   const template = route.success.location
-  const id = fieldOf(reply.body, 'id')
-  if (template === undefined || typeof id !== 'string' || reply.headers?.['Location'] !== undefined) return undefined
-  return { Location: template.replace('{id}', id) }
+  if (template === undefined) return undefined
+  // Commands answer the bytes that they keep for replays.
+  const body: unknown = Buffer.isBuffer(reply.body) ? JSON.parse(reply.body.toString('utf8')) : reply.body
+  const id = fieldOf(body, 'id')
+  if (typeof id !== 'string' || reply.headers?.['Location'] !== undefined) return undefined
+  return { Location: template.replace('{id}', id), 'Retry-After': '1' }
 }
 
 const withLocation = (route: Route, reply: Reply): Reply => {

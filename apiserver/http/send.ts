@@ -53,7 +53,7 @@ export const sendProblem = (
   options: { readonly base: string; readonly closing: boolean; readonly headers?: Headers },
 ): void => {
   const { status } = ERROR_CODES[error.code]
-  const bytes = Buffer.from(JSON.stringify(problemOf(error, exchange.requestId, options.base)))
+  const bytes = Buffer.from(JSON.stringify(problemOf(error, error.replayOf ?? exchange.requestId, options.base)))
   const headers: Headers = {
     ...headersOf(exchange),
     ...options.headers,
@@ -61,6 +61,7 @@ export const sendProblem = (
     'Content-Length': bytes.length,
   }
   if (status === 401) headers['WWW-Authenticate'] = challenge(error.code)
+  if (error.replayOf !== undefined) headers['Idempotency-Replayed'] = 'true'
   if (error.retryAfterSeconds !== undefined) headers['Retry-After'] = error.retryAfterSeconds
   else if (status === 503) headers['Retry-After'] = 1
   if (options.closing) headers['Connection'] = 'close'

@@ -1,0 +1,59 @@
+/** The handler of each route. */
+import type { Handlers } from '../context.ts'
+import { createToken } from './account-tokens/create-token.ts'
+import { listTokens } from './account-tokens/list-tokens.ts'
+import { revokeToken } from './account-tokens/revoke-token.ts'
+import { listAuditEvents } from './audit-events/list-audit-events.ts'
+import { createEnvironment } from './environments/create-environment.ts'
+import { deleteEnvironment } from './environments/delete-environment.ts'
+import { getConnection } from './environments/get-connection.ts'
+import { getEnvironment } from './environments/get-environment.ts'
+import { getUsage } from './environments/get-usage.ts'
+import { listEnvironments } from './environments/list-environments.ts'
+import { renewEnvironment } from './environments/renew-environment.ts'
+import { resumeEnvironment } from './environments/resume-environment.ts'
+import { suspendEnvironment } from './environments/suspend-environment.ts'
+import { updateEnvironment } from './environments/update-environment.ts'
+import { getHealth } from './health/get-health.ts'
+import { getReadiness } from './health/get-readiness.ts'
+import { listMembers } from './members/list-members.ts'
+import { putMember } from './members/put-member.ts'
+import { removeMember } from './members/remove-member.ts'
+import { getOperation } from './operations/get-operation.ts'
+import { getOrganization } from './organizations/get-organization.ts'
+import { listOrganizations } from './organizations/list-organizations.ts'
+import { putOrganization } from './organizations/put-organization.ts'
+import { deleteProject } from './projects/delete-project.ts'
+import { getProject } from './projects/get-project.ts'
+import { listProjects } from './projects/list-projects.ts'
+import { putProject } from './projects/put-project.ts'
+
+export const HANDLERS: Handlers = {
+  createEnvironment,
+  createToken,
+  deleteEnvironment,
+  deleteProject,
+  getConnection,
+  getEnvironment,
+  getHealth,
+  getOperation,
+  getOrganization,
+  getProject,
+  getReadiness,
+  getUsage,
+  listAuditEvents,
+  listEnvironments,
+  listMembers,
+  listOrganizations,
+  listProjects,
+  listTokens,
+  putMember,
+  putOrganization,
+  putProject,
+  removeMember,
+  renewEnvironment,
+  resumeEnvironment,
+  revokeToken,
+  suspendEnvironment,
+  updateEnvironment,
+}

@@ -1,0 +1,183 @@
+/** Composes the API server: configuration and ports in, a running service out. */
+import { Gauge, type Registry } from 'prom-client'
+import type { Credentials } from '../runtime/credentials/credentials.ts'
+import type { Log } from '../runtime/log/log.ts'
+import type { ResourceStore } from '../runtime/store/resource-store.ts'
+import { personalTokens } from './auth/authenticate/personal-token.ts'
+import { LastUsed } from './auth/last-used.ts'
+import { accessSentence } from './auth/policy.ts'
+import type { CommandSettings } from './commands/dependencies.ts'
+import type { ApiServerConfig } from './config/config.ts'
+import { sealingKeyOf } from './config/secrets.ts'
+import type { ApiContext } from './context.ts'
+import { openApiDocument } from './contract/openapi.ts'
+import { ROUTES } from './contract/routes.ts'
+import { type DispatchAndProjection, startDispatchAndProjection } from './dispatch/start-dispatch-and-projection.ts'
+import { startHousekeeping } from './housekeeping.ts'
+import { Admission } from './http/admit.ts'
+import { answering } from './http/answering.ts'
+import { createApp } from './http/app.ts'
+import { bindRoutes } from './http/bind-routes.ts'
+import { httpMetrics } from './http/http-metrics.ts'
+import { HttpServer } from './http/http-server.ts'
+import { Limits } from './http/limits.ts'
+import { pagesRouter } from './http/pages.ts'
+import type { ReadinessCheck } from './http/readiness.ts'
+import { Traffic } from './http/traffic.ts'
+import { HANDLERS } from './routes/index.ts'
+import { checkServingRole } from './store/check-serving-role.ts'
+import { Database } from './store/database.ts'
+
+const RENEW_WAIT_MS = 2000
+const CLIENT_NAME = 'svc-apiserver'
+
+/** What the API server is told beside its settings: where its database is, and what seals secrets. */
+export interface ApiServerInstance extends ApiServerConfig {
+  /** As the role that serves. */
+  readonly databaseUrl: string
+  readonly masterKey: Buffer
+}
+
+export interface ApiServerPorts {
+  readonly store: ResourceStore
+  readonly credentials: Credentials
+  readonly log: Log
+  readonly registry: Registry
+  /** PEM of the authority of environments' servers, where they speak TLS. */
+  readonly caCertificate?: string | undefined
+  /** What else has to be well before `/readyz` says so, by name. */
+  readonly readiness?: Readonly<Record<string, ReadinessCheck>>
+}
+
+export interface RunningApiServer {
+  readonly url: string
+  /** Resolves once everything in the resource store was folded into rows, which `/readyz` waits for too. */
+  readonly ready: Promise<void>
+  /** Drains, then lets go of everything. May be called again. */
+  stop(): Promise<void>
+}
+
+const settingsOf = (config: ApiServerConfig): CommandSettings => {
+  const seconds = config.operationDeadlineSeconds
+  return {
+    plan: config.plan,
+    previewDefaultTtlHours: config.previewDefaultTtlHours,
+    operationDeadlineSeconds: { create: seconds, suspend: seconds, resume: seconds, delete: seconds },
+    publicSignup: config.publicSignup,
+    renewWaitMs: RENEW_WAIT_MS,
+  }
+}
+
+const observePool = (database: Database, registry: Registry): void => {
+  new Gauge({
+    name: 'svc_database_connections',
+    help: 'Connections to the control-plane database: all, idle, and callers waiting for one',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const [state, value] of Object.entries(database.load)) this.set({ state }, value)
+    },
+  })
+}
+
+interface Synced {
+  now: boolean
+}
+
+const readinessChecks = (database: Database, synced: Synced, ports: ApiServerPorts): ApiContext['readiness'] => ({
+  database: async () => {
+    await database.row('select 1')
+  },
+  resources: async () => {
+    if (!synced.now) throw new Error('Not every resource was folded yet')
+  },
+  ...ports.readiness,
+})
+
+const contextOf = (
+  config: ApiServerInstance,
+  ports: ApiServerPorts,
+  database: Database,
+  dispatch: DispatchAndProjection,
+  rest: Pick<ApiContext, 'readiness' | 'stopping'>,
+): ApiContext => ({
+  database,
+  store: ports.store,
+  credentials: ports.credentials,
+  log: ports.log,
+  settings: settingsOf(config),
+  plan: config.plan,
+  sealingKey: sealingKeyOf(config.masterKey),
+  wakeDispatcher: environmentRow => dispatch.wake(environmentRow),
+  caCertificate: ports.caCertificate,
+  ...rest,
+})
+
+const httpServer = (
+  config: ApiServerInstance,
+  ports: ApiServerPorts,
+  lastUsed: LastUsed,
+  database: Database,
+  contextFor: (stopping: () => boolean) => ApiContext,
+): HttpServer => {
+  const { log } = ports
+  const metrics = httpMetrics(ports.registry)
+  const traffic = new Traffic({ trusted: config.trustedProxies, log, metrics })
+  const limits = new Limits(config.limits, policy => metrics.rateLimited.inc({ policy }))
+  const stopping = (): boolean => server.draining
+  const answers = answering({ log, publicUrl: config.publicUrl, closing: stopping })
+  const admission = new Admission([personalTokens(database, lastUsed)], limits)
+  const routes = bindRoutes(HANDLERS, { admission, context: contextFor(stopping), ...answers })
+  const pages = pagesRouter(openApiDocument(Object.values(ROUTES), accessSentence), answers)
+  const server = new HttpServer(createApp(traffic, answers.fail, [routes, pages]), traffic, config.publicUrl)
+  return server
+}
+
+/**
+ * Starts serving.
+ * @throws Error when the role we serve as could change the audit log, or the address is taken
+ */
+export const startApiServer = async (config: ApiServerInstance, ports: ApiServerPorts): Promise<RunningApiServer> => {
+  const { log, registry, store } = ports
+  const { databaseUrl, operatorNamespace } = config
+  const database = new Database({ url: databaseUrl, log, maxConnections: config.databasePoolMax })
+  try {
+    await checkServingRole(database)
+  } catch (error) {
+    await database.stop()
+    throw error
+  }
+  observePool(database, registry)
+  const dispatch = startDispatchAndProjection({
+    database,
+    store,
+    log,
+    registry,
+    config: { databaseUrl, operatorNamespace, clientName: CLIENT_NAME },
+  })
+  const synced: Synced = { now: false }
+  const ready = dispatch.ready().then(() => {
+    synced.now = true
+  })
+  const lastUsed = new LastUsed(database, log)
+  const housekeeping = startHousekeeping(database, log)
+  const release = async (): Promise<void> => {
+    await Promise.all([dispatch.stop(), housekeeping.stop(), lastUsed.flush()])
+    await database.stop()
+  }
+  const server = httpServer(config, ports, lastUsed, database, stopping =>
+    contextOf(config, ports, database, dispatch, {
+      readiness: readinessChecks(database, synced, ports),
+      stopping,
+    }),
+  )
+  try {
+    const url = await server.listen(config.listen)
+    log.info({ url }, 'The API listens')
+    let stopped: Promise<void> | undefined
+    return { url, ready, stop: () => (stopped ??= server.stop(config.stop).then(release)) }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}

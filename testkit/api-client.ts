@@ -1,0 +1,65 @@
+/** Calls an API server by operationId, typed from the contract; every answer is judged by it. */
+import { randomUUID } from 'node:crypto'
+import type { Problem } from '../apiserver/contract/problem.ts'
+import type { AnswerOf } from '../apiserver/contract/route.ts'
+import { type OperationId, ROUTES, type Routes } from '../apiserver/contract/routes.ts'
+import { type ApiAnswer, assertAnswer } from './api-answers.ts'
+
+export interface ApiRequest {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | number>>
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** The Idempotency-Key; a fresh one by default where the route takes one, null: none. */
+  readonly key?: string | null
+}
+
+/** The success of a route, or a problem: tests look at the status. */
+type Body<Id extends OperationId> = AnswerOf<Routes[Id]> & Problem
+
+/** Sends a request and reads all of its answer. */
+export const send = async (url: string, init: RequestInit): Promise<ApiAnswer> => {
+  const response = await fetch(url, { ...init, redirect: 'manual' })
+  const text = await response.text()
+  const isJson = /json/.test(response.headers.get('content-type') ?? '')
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson && text !== '' ? (JSON.parse(text) as unknown) : undefined,
+  }
+}
+
+export class ApiClient {
+  readonly baseUrl: string
+  readonly #token: string | undefined
+
+  constructor(baseUrl: string, token?: string) {
+    this.baseUrl = baseUrl
+    this.#token = token
+  }
+
+  /** Calls a route, right or wrong as the test wants it. */
+  async call<Id extends OperationId>(operationId: Id, request: ApiRequest = {}): Promise<ApiAnswer<Body<Id>>> {
+    const route = ROUTES[operationId]
+    const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
+      encodeURIComponent(request.params?.[name] ?? `missing-${name}`),
+    )
+    const query = new URLSearchParams(
+      Object.entries(request.query ?? {}).map(([name, value]) => [name, String(value)] as [string, string]),
+    )
+    const key = request.key === undefined && route.idempotency !== 'none' ? randomUUID() : request.key
+    const answer = await send(`${this.baseUrl}${path}${query.size > 0 ? `?${query.toString()}` : ''}`, {
+      method: route.method.toUpperCase(),
+      headers: {
+        ...(this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }),
+        ...(typeof key === 'string' ? { 'Idempotency-Key': key } : {}),
+        ...(request.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...request.headers,
+      },
+      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+    })
+    assertAnswer(route, answer)
+    return answer as ApiAnswer<Body<Id>>
+  }
+}

@@ -1,0 +1,109 @@
+/** The real API server on real databases, with the embedded store and a stand-in for the operator. */
+import { randomBytes } from 'node:crypto'
+import { Registry } from 'prom-client'
+import { makeUser } from '../apiserver/commands/make-user.ts'
+import { type ApiServerConfig, apiServerConfig } from '../apiserver/config/config.ts'
+import { type RunningApiServer, startApiServer } from '../apiserver/start.ts'
+import type { Environment } from '../crds/environment.ts'
+import { environmentType } from '../crds/environment-type.ts'
+import { projectNamespace } from '../crds/metadata.ts'
+import { environmentName } from '../lib/model/identifiers.ts'
+import type { Credentials } from '../runtime/credentials/credentials.ts'
+import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
+import { jsonLog } from '../runtime/log/json-log.ts'
+import type { ResourceStore } from '../runtime/store/resource-store.ts'
+import { ApiClient } from './api-client.ts'
+import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
+import { storeDatabase } from './embedded-store.ts'
+import { memoryCredentials } from './memory-credentials.ts'
+import { type StandinOperator, startStandinOperator } from './standin-operator.ts'
+
+export interface ApiServerOptions {
+  readonly config?: Partial<ApiServerConfig>
+  readonly environment?: Readonly<Record<string, string>>
+  readonly store?: (store: ResourceStore) => ResourceStore
+  /** Without it environments stay requested. Default true. */
+  readonly operator?: boolean
+}
+
+/** Someone who can call: a user with a token. */
+export interface ApiCaller extends ApiClient {
+  readonly userId: string
+  readonly tokenId: string
+  readonly token: string
+}
+
+export interface TestApiServer {
+  readonly url: string
+  readonly server: RunningApiServer
+  readonly plane: ControlPlaneDatabase
+  readonly store: ResourceStore
+  readonly credentials: Credentials
+  readonly registry: Registry
+  /** Every line that was logged. */
+  readonly logged: readonly string[]
+  readonly nobody: ApiClient
+  /** Makes a user who is a member of nothing. */
+  makeCaller(name: string, options?: { readonly isOperator?: boolean }): Promise<ApiCaller>
+  /** The resource of an environment, as it is in the store. */
+  resource(organizationId: string, projectId: string, environmentId: string): Promise<Environment | undefined>
+  stop(): Promise<void>
+}
+
+/** Generous, so that no test meets a limit that it does not ask for. */
+const NO_LIMITS = {
+  requestsPerMinute: 0,
+  mutationsPerMinute: 0,
+  connectionReadsPerMinute: 0,
+  anonymousPerMinute: 0,
+  burst: 1,
+}
+
+/** Starts one on a free port. */
+export const startTestApiServer = async (options: ApiServerOptions = {}): Promise<TestApiServer> => {
+  const plane = await controlPlaneDatabase()
+  const embedded = new EmbeddedResourceStore({ url: await storeDatabase(), clientName: 'svc-apiserver' })
+  const store = options.store?.(embedded) ?? embedded
+  const credentials = memoryCredentials()
+  const registry = new Registry()
+  const logged: string[] = []
+  const server = await startApiServer(
+    {
+      ...apiServerConfig(options.environment ?? {}),
+      listen: { host: '127.0.0.1', port: 0 },
+      limits: NO_LIMITS,
+      ...options.config,
+      databaseUrl: plane.url('svc_api'),
+      masterKey: randomBytes(32),
+    },
+    { store, credentials, registry, log: jsonLog({ write: line => void logged.push(line) }, 'debug') },
+  )
+  const operator: StandinOperator | undefined = options.operator === false ? undefined : startStandinOperator(embedded)
+  await server.ready
+  return {
+    url: server.url,
+    server,
+    plane,
+    store: embedded,
+    credentials,
+    registry,
+    logged,
+    nobody: new ApiClient(server.url),
+    makeCaller: async (name, { isOperator = false } = {}) => {
+      const made = await makeUser(plane.database, { email: undefined, name, isOperator, tokenName: name })
+      const client = new ApiClient(server.url, made.token)
+      return Object.assign(client, { userId: made.userId, tokenId: made.tokenId, token: made.token })
+    },
+    resource: (organizationId, projectId, environmentId) =>
+      store.get(environmentType, {
+        namespace: projectNamespace(organizationId, projectId),
+        name: environmentName({ organizationId, projectId, environmentId }),
+      }),
+    stop: async () => {
+      await server.stop()
+      await operator?.stop()
+      await embedded.close()
+      await plane.database.stop()
+    },
+  }
+}
