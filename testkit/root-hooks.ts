@@ -3,7 +3,8 @@ import { removeTestFolders } from './server-files.ts'
 
 /** Loaded by mocha before every run. */
 export const mochaHooks = {
-  afterAll: async (): Promise<void> => {
+  async afterAll(this: Mocha.Context): Promise<void> {
+    this.timeout(120_000)
     await stopTestCluster()
     removeTestFolders()
   },

@@ -45,6 +45,8 @@ export interface ObservedInstance {
   readonly image?: string
   readonly lineage?: string
   readonly failure?: InstanceFailure
+  /** Room for its data, where the host knows; `low` changes seldom, the figures all the time. */
+  readonly storage?: { readonly freeBytes: number; readonly totalBytes: number; readonly low: boolean }
   /** Failed starts in a row. */
   readonly startFailures: number
   /** After a stop: whether Postgres wrote its shutdown checkpoint. */

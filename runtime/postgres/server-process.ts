@@ -24,9 +24,11 @@ export interface ServerFiles {
 export interface ServerProcess {
   readonly pid: number
   readonly dataFolder: string
+  /** Launched by this process: it is told when the server exits. False: adopted, somebody has to look. */
+  readonly launched: boolean
   /** Whether this very process still lives. Two cheap system calls. */
   alive(): boolean
-  /** Settles when it is gone, with what is known of how: only of one launched by this process. */
+  /** Settles when it is gone, with what is known of how. */
   readonly exited: Promise<ServerExit>
 }
 
@@ -75,13 +77,16 @@ export const launchServer = async (
       child.once('error', reject)
     })
     child.unref()
-    const pid = child.pid
+    const { pid } = child
     if (pid === undefined) throw new Error(`Cannot run ${binaries.postgres}: it got no process id`)
+    const birth = processBirth(pid)
     return {
       pid,
       dataFolder: files.dataFolder,
+      launched: true,
       exited,
-      alive: () => child.exitCode === null && child.signalCode === null,
+      // Asked of the system too: the news of its end may still be on its way to us.
+      alive: () => child.exitCode === null && child.signalCode === null && processBirth(pid) === birth,
     }
   } finally {
     closeSync(output)
@@ -100,6 +105,7 @@ export const adoptServer = (dataFolder: string): ServerProcess | undefined => {
   return {
     pid,
     dataFolder,
+    launched: false,
     alive,
     // A getter: polling begins only for who asks.
     get exited() {

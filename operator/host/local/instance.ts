@@ -1,0 +1,408 @@
+/**
+ * One environment's Postgres on this machine. Told what is wanted, it writes that down and goes there: one step at a time, each
+ * of which may be repeated. It notices by itself when its server dies, fails to start or stops answering, and brings a wanted
+ * one back with growing pauses. It never signs in to the tenant's database and never removes data.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { clusterState } from '../../../runtime/postgres/control-file.ts'
+import { isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
+import { processesOf, readPostmasterFile } from '../../../runtime/postgres/postmaster-pid.ts'
+import {
+  adoptServer,
+  reloadServer,
+  type ServerProcess,
+  type SocketAddress,
+  type StopDeadlines,
+  stopServer,
+} from '../../../runtime/postgres/server-process.ts'
+import {
+  ConditionError,
+  type InstanceFailure,
+  type InstanceSpec,
+  type InstanceState,
+  type ObservedInstance,
+} from '../host.ts'
+import { applyConnectionLimit } from './apply-roles.ts'
+import { explainEnd } from './explain-end.ts'
+import { conditionError, failureOf } from './failure-reason.ts'
+import type { InstanceFolders } from './folders.ts'
+import { Health, knock } from './health.ts'
+import { type Intent, localSpec, needsRestart } from './intent.ts'
+import { IntentFile } from './intent-file.ts'
+import { ensureData, launchInstance, writeInstanceConfig } from './launch.ts'
+import { dropOldLogs } from './log-files.ts'
+import { Retry } from './retry.ts'
+import type { Surroundings } from './surroundings.ts'
+import { Turns } from './turns.ts'
+
+/** A start that takes longer than this, for it recovers much, no longer keeps others from starting. */
+const SLOT_MS = 10_000
+
+/** What the process does, as far as we know; `down`: there is none. */
+type Activity = 'down' | 'starting' | 'running' | 'unresponsive' | 'stopping'
+
+export class Instance {
+  readonly folders: InstanceFolders
+  readonly #host: Surroundings
+  readonly #intent: IntentFile
+  readonly #turns = new Turns()
+  readonly #retry: Retry
+  readonly #health = new Health()
+  #server: ServerProcess | undefined
+  #activity: Activity = 'down'
+  #failure: InstanceFailure | undefined
+  #startFailures = 0
+  #launchedAt = new Date()
+  #runningSince = 0
+  #nextStop = 0
+  #left = false
+
+  constructor(host: Surroundings, folders: InstanceFolders, intent: Intent) {
+    this.#host = host
+    this.folders = folders
+    this.#intent = new IntentFile(folders.intentFile, intent)
+    this.#retry = new Retry(host.times.firstRetry, host.times.longestRetry)
+  }
+
+  get intent(): Intent {
+    return this.#intent.current
+  }
+
+  get pid(): number | undefined {
+    return this.#server?.pid
+  }
+
+  get address(): SocketAddress {
+    return { socketFolder: this.folders.sockets, port: this.intent.port }
+  }
+
+  get diskLow(): boolean {
+    return this.#health.disk?.low === true
+  }
+
+  get state(): InstanceState {
+    if (this.#activity !== 'down') return this.#activity
+    if (this.intent.wanted !== 'running') return this.#turns.busy ? 'stopping' : 'stopped'
+    return this.#failure === undefined ? 'starting' : 'failed'
+  }
+
+  observe(): ObservedInstance {
+    // Nobody is told that a server runs whose end we have not heard of yet.
+    if (this.#server?.alive() === false) this.#ended(this.#server)
+    const { state } = this
+    const { port, launched, lineage } = this.intent
+    const { reach, postgres } = this.#host
+    const { disk } = this.#health
+    const failure = state === 'failed' || state === 'starting' ? this.#failure : undefined
+    return {
+      state,
+      initialized: isInitialized(this.folders.data),
+      endpoint: { host: reach.host, port, sslmode: this.#host.tls() === undefined ? 'disable' : 'verify-full' },
+      image: `embedded:${launched?.postgres ?? postgres}`,
+      ...(lineage === undefined ? {} : { lineage }),
+      ...(failure === undefined ? {} : { failure }),
+      ...(disk === undefined ? {} : { storage: disk }),
+      startFailures: this.#startFailures,
+      ...(state === 'stopped' ? { cleanStop: clusterState(this.folders.data) === 'shut down' } : {}),
+    }
+  }
+
+  /**
+   * Asks for it to run with these figures; tries at once, whatever pause was left.
+   * @throws ConditionError why it does not start
+   */
+  async start(spec: InstanceSpec): Promise<void> {
+    if (this.intent.wanted === 'destroyed')
+      throw new ConditionError('StorageReady', 'Destroyed', 'The data of this environment is being removed')
+    await this.#want(intent => ({ ...intent, wanted: 'running', spec: localSpec(spec) }))
+    // What stops now, or has to stop first for other figures, is started when it is down: that may take minutes.
+    const waits = this.#activity === 'stopping' || (this.#server !== undefined && this.#needsRestart())
+    if (waits) this.#goOn()
+    else await this.#converge()
+  }
+
+  /** Asks for a clean stop; returns once that is written down. */
+  async stop(): Promise<void> {
+    await this.#want(intent => ({ ...intent, wanted: 'stopped' }))
+    this.#goOn()
+  }
+
+  /** Asks for it to be brought down for good, its data kept until a time or not; waits a little for that. */
+  async end(retainedUntil: string | undefined): Promise<void> {
+    await this.#want(({ retainedUntil: _, ...intent }) => ({
+      ...intent,
+      wanted: 'destroyed',
+      ...(retainedUntil === undefined ? {} : { retainedUntil }),
+    }))
+    const down = this.#converge().catch(() => undefined)
+    await Promise.race([down, sleep(this.#host.times.destroyWait, undefined, { ref: false })])
+  }
+
+  /** No process of it is left, and none will be started. */
+  get gone(): boolean {
+    return this.state === 'stopped' && processesOf(this.folders.data).length === 0
+  }
+
+  /** Runs something while nothing else is done to the instance. */
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(work)
+  }
+
+  /** After a restart of the control plane: takes over the process that is still there, or starts one that was wanted. */
+  async wake(): Promise<void> {
+    const found = adoptServer(this.folders.data)
+    if (found !== undefined) {
+      this.#host.log.info({ instance: this.folders.name, pid: found.pid }, 'Adopted a running Postgres')
+      this.#follow(found)
+      // One that answers is running from the first look on: it was never away.
+      await Promise.race([this.#whenReady(found), sleep(1000)])
+    }
+    this.#goOn()
+  }
+
+  /** Looks after the instance; called every tick. Never throws. */
+  look(now: number): void {
+    const server = this.#server
+    if (server === undefined || this.#left) return
+    if (this.#activity === 'stopping') {
+      if (!this.#turns.busy && (now >= this.#nextStop || !server.alive())) this.#goOn()
+    } else if (!server.alive()) this.#ended(server)
+    else if (this.#activity !== 'starting' && this.#health.isDue(now, this.#host.times.probeEvery))
+      this.#checkUp(server).catch((error: unknown) => this.#complain('check-up', error))
+  }
+
+  /** Lets go of the process without stopping it: somebody else adopts it. */
+  leave(): void {
+    this.#left = true
+    this.#retry.cancel()
+  }
+
+  /** Stops it while it stays wanted: the next start of the control plane brings it back. */
+  async shutDown(): Promise<void> {
+    this.leave()
+    await this.#turns.take(() => this.#bringDown())
+  }
+
+  /** Makes the server read its files again, for a new certificate. */
+  reload(): void {
+    if (this.#server !== undefined) reloadServer(this.#server)
+  }
+
+  // ---- towards what is wanted
+
+  async #want(change: (before: Intent) => Intent): Promise<void> {
+    this.#retry.cancel()
+    try {
+      await this.#intent.change(change)
+    } catch (error) {
+      throw conditionError(failureOf(error), error)
+    }
+  }
+
+  /** In the background; what goes wrong is remembered as the failure. */
+  #goOn(): void {
+    this.#converge().catch(() => undefined)
+  }
+
+  #converge(): Promise<void> {
+    return this.#turns
+      .take(async () => {
+        if (this.#left) return
+        const restart = this.#server !== undefined && this.#needsRestart()
+        // A postmaster that was told to stop cannot be told to stay.
+        if (this.intent.wanted !== 'running' || this.#activity === 'stopping' || restart) await this.#bringDown()
+        if (this.intent.wanted !== 'running') return
+        if (this.#server === undefined) await this.#bringUp()
+        else if (this.#activity !== 'stopping') await this.#resize(this.#server)
+      })
+      .finally(() => {
+        if (this.intent.wanted !== 'running') this.#host.changed(this.intent)
+      })
+  }
+
+  #needsRestart(): boolean {
+    return needsRestart(this.intent, { listen: this.#host.reach.listen, tls: this.#host.tls() !== undefined })
+  }
+
+  /** A bigger disk changes limits that a running server takes over. */
+  async #resize(server: ServerProcess): Promise<void> {
+    const { launched, spec } = this.intent
+    if (launched === undefined || launched.spec.storageBytes === spec.storageBytes) return
+    await writeInstanceConfig(this.#host, this.folders, this.intent)
+    reloadServer(server)
+    await this.#intent.change(intent => ({ ...intent, launched: { ...launched, spec } }))
+  }
+
+  async #bringUp(): Promise<void> {
+    const giveBack = await this.#host.slots.take()
+    try {
+      this.#launchedAt = new Date()
+      const server = adoptServer(this.folders.data) ?? (await this.#launch())
+      this.#follow(server)
+      const settled = Promise.race([this.#whenReady(server), sleep(SLOT_MS, undefined, { ref: false })])
+      void settled.finally(giveBack)
+    } catch (error) {
+      giveBack()
+      const failure = failureOf(error)
+      this.#startFailed(failure, error)
+      throw conditionError(failure, error)
+    }
+  }
+
+  async #launch(): Promise<ServerProcess> {
+    const lineage = this.intent.lineage ?? `template:${(await this.#host.template()).key}`
+    await this.#intent.change(intent => ({ ...intent, lineage }))
+    await ensureData(this.#host, this.folders, this.intent)
+    const { reach, postgres } = this.#host
+    const launched = { spec: this.intent.spec, listen: reach.listen, tls: this.#host.tls() !== undefined, postgres }
+    await this.#intent.change(intent => ({ ...intent, initialized: true, launched }))
+    return launchInstance(this.#host, this.folders, this.intent)
+  }
+
+  async #bringDown(): Promise<void> {
+    const server = this.#server
+    if (server === undefined) return this.#orphansGone()
+    const deadlines = this.#stopDeadlines()
+    this.#become('stopping')
+    const result = await stopServer(server, deadlines)
+    this.#nextStop = Date.now() + this.#host.times.cleanStop
+    if (result === 'still there') {
+      this.#complain('stop', new Error(`Process ${server.pid} of ${this.folders.name} does not end`))
+      return
+    }
+    this.#host.log.info({ instance: this.folders.name, result }, 'Postgres stopped')
+    this.#server = undefined
+    this.#failure = undefined
+    this.#become('down')
+  }
+
+  /** Backends of a postmaster that was killed end within moments, once they notice. */
+  async #orphansGone(): Promise<void> {
+    for (let waits = 0; waits < 100 && processesOf(this.folders.data).length > 0; waits++) await sleep(50)
+  }
+
+  /** What nobody needs any more, or what does not answer anyway, gets less time for its checkpoint. */
+  #stopDeadlines(): StopDeadlines {
+    const { cleanStop } = this.#host.times
+    const { wanted, retainedUntil } = this.intent
+    const patient = this.#activity !== 'unresponsive' && (wanted !== 'destroyed' || retainedUntil !== undefined)
+    return { fastMs: patient ? cleanStop : cleanStop / 10, immediateMs: 10_000, killMs: 10_000 }
+  }
+
+  // ---- what happens to the process
+
+  #follow(server: ServerProcess): void {
+    this.#server = server
+    this.#become('starting')
+    if (server.launched) void server.exited.then(() => this.#ended(server))
+  }
+
+  /** Waits for a server to answer, as long as it takes to recover; its end is noticed elsewhere. */
+  async #whenReady(server: ServerProcess): Promise<void> {
+    for (let pause = 5; this.#isStarting(server); pause = Math.min(pause * 1.2, 500)) {
+      try {
+        const file = readPostmasterFile(this.folders.data)
+        const said = file?.pid === server.pid && file.status === 'ready'
+        if (said && (await knock(this.address, this.#host.times.probeDeadline)) === 'accepting') {
+          await this.#settleIn()
+          if (this.#isStarting(server)) this.#isRunning()
+          return
+        }
+      } catch (error) {
+        this.#complain('start', error)
+      }
+      await sleep(pause, undefined, { ref: false })
+    }
+  }
+
+  #isStarting(server: ServerProcess): boolean {
+    return this.#server === server && this.#activity === 'starting' && !this.#left && server.alive()
+  }
+
+  /** What needs a session: only when figures changed. */
+  async #settleIn(): Promise<void> {
+    const { maxConnections } = this.intent.spec
+    if (this.intent.connectionLimit === maxConnections) return
+    await applyConnectionLimit(this.address, maxConnections)
+    await this.#intent.change(intent => ({ ...intent, connectionLimit: maxConnections }))
+  }
+
+  #isRunning(): void {
+    const { times, metrics } = this.#host
+    this.#failure = undefined
+    this.#startFailures = 0
+    this.#runningSince = Date.now()
+    this.#health.begin(this.#runningSince, times.probeEvery)
+    metrics.starts.inc({ result: 'ready' })
+    this.#become('running')
+    this.#readRoom().catch((error: unknown) => this.#complain('disk', error))
+  }
+
+  #ended(server: ServerProcess): void {
+    if (this.#server !== server || this.#activity === 'stopping' || this.#left) return
+    const starting = this.#activity === 'starting'
+    this.#server = undefined
+    this.#activity = 'down'
+    const { folders } = this
+    const ended = { folders, port: this.intent.port, launchedAt: this.#launchedAt, starting }
+    this.#turns
+      .take(async () => {
+        const failure = await explainEnd(ended)
+        // Somebody else may have started it while we read its log.
+        if (this.#server !== undefined) return
+        if (starting) this.#startFailed(failure, undefined)
+        else this.#crashed(failure)
+      })
+      .catch((error: unknown) => this.#complain('explain', error))
+  }
+
+  #crashed(failure: InstanceFailure): void {
+    this.#host.metrics.crashes.inc()
+    this.#host.log.warn({ instance: this.folders.name, ...failure }, 'Postgres ended by itself')
+    if (Date.now() - this.#runningSince > this.#host.times.stable) this.#retry.forget()
+    this.#tryLater(failure)
+  }
+
+  #startFailed(failure: InstanceFailure, error: unknown): void {
+    this.#startFailures++
+    this.#host.metrics.starts.inc({ result: failure.reason })
+    const cause = error === undefined ? {} : { err: error }
+    this.#host.log.warn({ instance: this.folders.name, ...failure, ...cause }, 'Postgres did not start')
+    this.#tryLater(failure)
+  }
+
+  #tryLater(failure: InstanceFailure): void {
+    this.#failure = failure
+    this.#retry.later(() => this.#goOn())
+    this.#become('down')
+  }
+
+  #become(activity: Activity): void {
+    this.#activity = activity
+    this.#host.changed(this.intent)
+  }
+
+  // ---- regular looks
+
+  async #checkUp(server: ServerProcess): Promise<void> {
+    const answered = await this.#health.probe(this.address, this.#host.times.probeDeadline)
+    if (!answered) this.#host.metrics.failedProbes.inc()
+    if (this.#server !== server || (this.#activity !== 'running' && this.#activity !== 'unresponsive')) return
+    const activity = this.#health.responsive ? 'running' : 'unresponsive'
+    if (activity !== this.#activity) this.#become(activity)
+    await this.#readRoom()
+    await dropOldLogs(this.folders.log)
+  }
+
+  async #readRoom(): Promise<void> {
+    if (!(await this.#health.readDisk(this.folders.data))) return
+    const fields = { instance: this.folders.name, ...this.#health.disk }
+    this.#host.log.warn(fields, this.diskLow ? 'The disk is nearly full' : 'The disk has room again')
+    this.#host.changed(this.intent)
+  }
+
+  #complain(work: string, error: unknown): void {
+    this.#host.metrics.errors.inc({ work })
+    this.#host.log.error({ instance: this.folders.name, err: error }, `Trouble with ${work}`)
+  }
+}

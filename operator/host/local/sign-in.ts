@@ -1,0 +1,46 @@
+import pg from 'pg'
+import type { DatabaseCredential } from '../../../runtime/credentials/credentials.ts'
+import type { SignIn } from '../host.ts'
+import { APP_DATABASE } from './database-roles.ts'
+import type { ServerTls } from './server-tls.ts'
+import type { Reach } from './surroundings.ts'
+
+const DEADLINE_MS = 5000
+/** SQLSTATEs by which Postgres refuses a credential. */
+const REFUSED = new Set(['28P01', '28000', '3D000', '42501'])
+
+/** Where this machine itself connects to: every address includes loopback. */
+const ownAddress = (listen: string): string => (listen === '0.0.0.0' ? '127.0.0.1' : listen === '::' ? '::1' : listen)
+
+/**
+ * Signs in the way a client would: over TCP, by password, and with TLS where clients use it, judging the certificate for the
+ * name that they are told. Only the way to this machine is left out, which need not lead from here to here.
+ */
+export const signInOverTcp = async (
+  reach: Reach,
+  port: number,
+  tls: ServerTls | undefined,
+  credential: DatabaseCredential,
+): Promise<SignIn> => {
+  const client = new pg.Client({
+    host: ownAddress(reach.listen),
+    port,
+    user: credential.username,
+    password: credential.password,
+    database: APP_DATABASE,
+    application_name: 'svc-operator',
+    connectionTimeoutMillis: DEADLINE_MS,
+    ssl: tls === undefined ? false : { ca: tls.caCertificate, servername: reach.host, rejectUnauthorized: true },
+  })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    await client.end()
+    return { result: 'ok' }
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string }
+    // The tenant has opened all that it may: the password was good, or it would not have been counted.
+    if (code === '53300' && message.includes('for role')) return { result: 'ok' }
+    return { result: REFUSED.has(code ?? '') ? 'refused' : 'unreachable', message: `${code ?? 'Error'}: ${message}` }
+  }
+}

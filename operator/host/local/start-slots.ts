@@ -1,0 +1,26 @@
+/**
+ * How many servers may be starting at once: after a machine restart all of them want to, and each takes a core for a moment.
+ * First come, first served.
+ */
+export class StartSlots {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(size: number) {
+    this.#free = size
+  }
+
+  /** Waits for a slot and answers how to give it back; giving it back twice does nothing. */
+  async take(): Promise<() => void> {
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>(resolve => this.#waiting.push(resolve))
+    let taken = true
+    return () => {
+      if (!taken) return
+      taken = false
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free++
+      else next()
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import pg from 'pg'
+import type { SocketAddress } from '../../../runtime/postgres/server-process.ts'
+
+/** Nothing that a tenant can set reaches a session of ours. */
+const PINNED = [
+  'search_path=pg_catalog,pg_temp',
+  'session_preload_libraries=',
+  'local_preload_libraries=',
+  'statement_timeout=15s',
+  'lock_timeout=5s',
+  'idle_in_transaction_session_timeout=30s',
+  'default_transaction_read_only=off',
+  'role=none',
+]
+
+/**
+ * A session of the superuser through the private socket, in database `postgres`, where no tenant can put anything. Only for
+ * roles and passwords: what belongs to a tenant is never touched by it.
+ */
+export const asSuperuser = async <T>(address: SocketAddress, use: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = new pg.Client({
+    host: address.socketFolder,
+    port: address.port,
+    user: 'postgres',
+    database: 'postgres',
+    application_name: 'svc-operator',
+    options: PINNED.map(setting => `-c ${setting}`).join(' '),
+    connectionTimeoutMillis: 5000,
+    query_timeout: 20_000,
+  })
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.end()
+  }
+}
