@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help setup check generate format test verify
+.PHONY: help setup up down reset user check generate format test verify
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -14,6 +14,18 @@ node_modules/.package-lock.json: package-lock.json package.json
 	@echo "Installing packages, Node 24 and Postgres 17 from the lock file …"
 	@npm ci --no-progress --loglevel=error
 	@touch $@
+
+up: setup ## starts everything and stays in the foreground; DETACH=1 returns when it is ready
+	@exec node box/up.ts
+
+down: setup ## stops everything on SERVICE_HOME, databases included
+	@exec node box/down.ts
+
+reset: setup ## deletes SERVICE_HOME with every database in it, after asking
+	@exec node box/reset.ts
+
+user: setup ## makes a user with EMAIL=… and prints a token once
+	@exec node box/make-user.ts
 
 check: setup ## types, lint, format, layers, generated files, unused exports
 	@tools/check.sh

@@ -18,7 +18,7 @@ export const printWelcome = (print: (line: string) => void, welcome: Welcome): v
   print('')
   row('API', welcome.baseUrl)
   row('Reference', `${welcome.baseUrl}/docs`)
-  row('Metrics', `${welcome.metricsUrl}/metrics`)
+  row('Metrics', welcome.metricsUrl)
   if (welcome.token !== undefined) row('Token', `${welcome.token}   (shown once; scripts find it in the file below)`)
   row('Credentials', welcome.credentialsFile)
   if (welcome.connectionUri !== undefined) row('Database', `psql "${welcome.connectionUri}"`)

@@ -1,11 +1,11 @@
 /** A single box as its user runs it: processes in a temporary home, started, killed and stopped like the real thing. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesOf } from '../runtime/postgres/postmaster-pid.ts'
+import { fastFolder } from '../testkit/fast-folder.ts'
 import { freePorts } from '../testkit/free-port.ts'
 import { ApiClient } from './api-client.ts'
 
@@ -19,8 +19,10 @@ export interface Finished {
 
 export interface BoxOptions {
   readonly environment?: Readonly<Record<string, string>>
-  /** Another program than box/main.ts that composes a box. */
+  /** Another program than box/up.ts that composes a box. */
   readonly program?: string
+  /** Whether to open a channel to the program. */
+  readonly ipc?: boolean
 }
 
 /** The folder, ports and processes of one box; the home survives restarts until `remove`. */
@@ -29,13 +31,15 @@ export class BoxProcess {
   readonly baseUrl: string
   readonly environment: Record<string, string>
   readonly program: string
+  readonly #ipc: boolean
   #child: ChildProcess | undefined
   #output = ''
 
   private constructor(home: string, port: number, options: BoxOptions) {
     this.home = home
     this.baseUrl = `http://127.0.0.1:${port}`
-    this.program = options.program ?? join(CHECKOUT, 'box', 'main.ts')
+    this.program = options.program ?? join(CHECKOUT, 'box', 'up.ts')
+    this.#ipc = options.ipc ?? false
     this.environment = {
       PATH: process.env['PATH'] ?? '',
       HOME: process.env['HOME'] ?? '/',
@@ -43,13 +47,17 @@ export class BoxProcess {
       SERVICE_LISTEN: `127.0.0.1:${port}`,
       SERVICE_METRICS_LISTEN: `127.0.0.1:${port + 1}`,
       SERVICE_POSTGRES_PORTS: `${port + 2}-${port + 61}`,
+      // Scenarios read connections all the time, as no user does.
+      SERVICE_RATE_LIMIT_PER_MINUTE: '0',
+      SERVICE_RATE_LIMIT_MUTATIONS_PER_MINUTE: '0',
+      SERVICE_RATE_LIMIT_CONNECTION_PER_MINUTE: '0',
       ...options.environment,
     }
   }
 
   /** A box that was not started yet. */
   static async create(options: BoxOptions = {}): Promise<BoxProcess> {
-    const parent = mkdtempSync(join(tmpdir(), 'svc-e2e-'))
+    const parent = fastFolder('svc-e2e-')
     chmodSync(parent, 0o755) // as root, Postgres' account passes through
     return new BoxProcess(join(parent, 'svc'), await freePorts(62), options)
   }
@@ -61,9 +69,10 @@ export class BoxProcess {
     return box
   }
 
-  get pid(): number {
-    assert.ok(this.#child?.pid, 'The box was not started')
-    return this.#child.pid
+  /** The process that was launched last. */
+  get child(): ChildProcess {
+    assert.ok(this.#child, 'The box was not started')
+    return this.#child
   }
 
   /** What the process printed since its last start. */
@@ -82,10 +91,10 @@ export class BoxProcess {
     const child = spawn(process.execPath, [this.program], {
       cwd: CHECKOUT,
       env: { ...this.environment, ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...(this.#ipc ? (['ipc'] as const) : [])],
     })
     for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (this.#output += chunk.toString()))
+      stream?.on('data', (chunk: Buffer) => (this.#output += chunk.toString()))
     this.#child = child
     return child
   }
@@ -180,9 +189,8 @@ export class BoxProcess {
     return [controlPlane, ...environments].flatMap(processesOf)
   }
 
-  /** Ends whatever of it still runs and removes its folders; for the end of a test, whatever state it left. */
-  async remove(): Promise<void> {
-    if (this.running) await this.stop('SIGKILL')
+  /** Ends every Postgres of it as a power cut would. */
+  async killPostgres(): Promise<void> {
     for (const pid of this.postgresProcesses()) {
       try {
         process.kill(pid, 'SIGKILL')
@@ -192,6 +200,12 @@ export class BoxProcess {
     }
     const until = Date.now() + 10_000
     while (this.postgresProcesses().length > 0 && Date.now() < until) await sleep(20)
+  }
+
+  /** Ends whatever of it still runs and removes its folders; for the end of a test, whatever state it left. */
+  async remove(): Promise<void> {
+    if (this.running) await this.stop('SIGKILL')
+    await this.killPostgres()
     if (this.dataRoot !== this.home) rmSync(this.dataRoot, { recursive: true, force: true })
     rmSync(join(this.home, '..'), { recursive: true, force: true })
   }

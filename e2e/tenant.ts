@@ -29,6 +29,11 @@ export class Tenant {
     return tenant
   }
 
+  /** The same tenant after its world was started again. */
+  in(world: World): Tenant {
+    return new Tenant(world, this.organizationId, this.projectId)
+  }
+
   /** The path of an environment, or of something below it. */
   path(environmentId: string, below = ''): string {
     return `/v1/organizations/${this.organizationId}/projects/${this.projectId}/environments/${environmentId}${below}`

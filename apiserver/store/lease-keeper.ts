@@ -116,7 +116,7 @@ export class LeaseKeeper {
       } finally {
         this.#session = undefined
         // A severed link may never answer the farewell.
-        await Promise.race([client.end().catch(() => undefined), delay(1_000)])
+        await Promise.race([client.end().catch(() => undefined), delay(1_000, undefined, { ref: false })])
       }
       await this.#wait(Math.min(LONGEST_RECONNECT_MS, 100 * 2 ** Math.min(failures, 10)))
     }

@@ -31,6 +31,7 @@ export const boxEnv = z.object({
     .optional()
     .describe('32 bytes in base64 that seal stored secrets; default: made once, in $SERVICE_HOME/secrets/master.key'),
   DETACH: flag.describe('For make up: 1 returns when everything is ready and leaves the control plane running'),
+  EMAIL: z.string().optional().describe('For make user: the address of the account'),
 })
 export type BoxEnv = z.infer<typeof boxEnv>
 

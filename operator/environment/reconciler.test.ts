@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { conditionOf } from '../../crds/conditions.ts'
 import type { Environment } from '../../crds/environment.ts'
-import { environmentType } from '../../crds/environment-type.ts'
-import { ANNOTATIONS, ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
+import { ANNOTATIONS } from '../../crds/metadata.ts'
 import { CREATED_MS } from '../../testkit/gen.ts'
 import { operatorWorld } from '../../testkit/operator-world.ts'
 
@@ -314,19 +313,6 @@ describe('the environment reconciler', () => {
       await world.settle(key)
       assert.deepEqual(await world.records(), [])
       assert.deepEqual(world.calls(), ['store.patchStatus Environment'])
-    })
-
-    it('lets such an environment go although it came with our finalizer', async () => {
-      const world = operatorWorld({ namespaces: { labels: async () => undefined } })
-      const key = await world.create()
-      const { uid } = (await world.must(key)).metadata
-      const metadata = { finalizers: [ENVIRONMENT_FINALIZER] }
-      await world.store.patch(environmentType, key, { metadata }, { uid })
-      await world.settle(key, { restMs: 1 })
-      await world.remove(key)
-      assert.equal(await world.settle(key), undefined)
-      assert.deepEqual(await world.records(), [])
-      assert.equal(world.host.instances.size, 0)
     })
   })
 })

@@ -100,7 +100,7 @@ export class ChangeListener {
     } finally {
       client.removeAllListeners('notification')
       // A server that hangs would keep us from connecting to its successor.
-      await Promise.race([client.end().catch(() => undefined), sleep(CLOSE_TIMEOUT_MS)])
+      await Promise.race([client.end().catch(() => undefined), sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })])
     }
   }
 

@@ -1,0 +1,178 @@
+/**
+ * The single box, composed: folder, control-plane Postgres, migrations, ports, operator, API server, in one process.
+ * What was started is stopped in the reverse order, also when a later step fails.
+ */
+import { Registry } from 'prom-client'
+import { makeUser } from '../apiserver/commands/make-user.ts'
+import { type ApiServerConfig, apiServerConfig } from '../apiserver/config/config.ts'
+import { startApiServer } from '../apiserver/start.ts'
+import { Database } from '../apiserver/store/database.ts'
+import { operatorConfig } from '../operator/config/config.ts'
+import { type Operator, startOperator } from '../operator/start.ts'
+import { jsonLog } from '../runtime/log/json-log.ts'
+import type { Log } from '../runtime/log/log.ts'
+import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
+import { assertListenable } from './assert-listenable.ts'
+import type { BoxConfig } from './config/config.ts'
+import { type HomeFolder, openHome } from './home-folder.ts'
+import { openLocalPorts, type PortOptions, type Ports } from './local-ports.ts'
+import { openLogFile } from './log-file.ts'
+import { masterKey } from './master-key.ts'
+import type { Progress } from './progress.ts'
+import { postgresAccount, startControlPlane } from './start-control-plane.ts'
+
+export interface StartOptions {
+  readonly config: BoxConfig
+  /** The variables of the API server and the operator. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly progress: Progress
+  /** Whether the log goes into the home; else to standard output. */
+  readonly logFile: boolean
+  /** How ports are opened; by default those of the single box. */
+  readonly openPorts?: (options: PortOptions) => Promise<Ports>
+}
+
+export interface RunningBox {
+  readonly home: Omit<HomeFolder, 'release'>
+  readonly baseUrl: string
+  readonly metricsUrl: string
+  /** A token of the user `local-operator`, who is made if need be; earlier ones of it are revoked. */
+  makeFirstToken(): Promise<string>
+  stop(options: { readonly keepDatabases: boolean }): Promise<void>
+}
+
+const LOG_BYTES = 16 * 2 ** 20
+const LOGS_KEPT = 4
+
+/** What was started, and how each part is stopped again; `keepDatabases` leaves Postgres processes as they are. */
+class Stages {
+  readonly #undo: ((keepDatabases: boolean) => unknown)[] = []
+
+  add(undo: (keepDatabases: boolean) => unknown): void {
+    this.#undo.push(undo)
+  }
+
+  /** Stops all, the last one first, even when one of them fails. @throws the first failure */
+  async undo(keepDatabases: boolean): Promise<void> {
+    const failures: unknown[] = []
+    for (let undo = this.#undo.pop(); undo !== undefined; undo = this.#undo.pop()) {
+      try {
+        await undo(keepDatabases)
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+}
+
+/** Up to the databases: what everything else stands on. */
+const startGround = async (options: StartOptions, apiConfig: ApiServerConfig, stages: Stages) => {
+  const { config, progress } = options
+  const account = postgresAccount(config.postgres.user)
+  const home = await openHome(config.home, account)
+  stages.add(() => home.release())
+  await assertListenable('SERVICE_LISTEN', apiConfig.listen)
+  await assertListenable('SERVICE_METRICS_LISTEN', apiConfig.metricsListen)
+  const destination = options.logFile
+    ? openLogFile(home.logFile, { maxBytes: LOG_BYTES, keep: LOGS_KEPT })
+    : process.stdout
+  const log = jsonLog(destination, apiConfig.logLevel)
+  const key = masterKey(home.secrets, config.masterKey)
+  const controlPlane = await startControlPlane(home, account, log, progress)
+  stages.add(keep => (keep ? controlPlane.postgres.leave() : controlPlane.postgres.stop()))
+  return { home, log, key, account, ...controlPlane }
+}
+
+/** Ready once each environment's status says how it is, for before it could still say what was. */
+const judgedAll = (operator: Operator): (() => Promise<void>) => {
+  let judged = false
+  operator.ready().then(
+    () => (judged = true),
+    () => undefined, // stopped before: never ready
+  )
+  return async () => {
+    if (!judged) throw new Error('Not every environment was looked at yet')
+  }
+}
+
+/** A token for whoever started the box, whose user is an operator and cannot sign in by any other way. */
+const makeFirstToken = async (databaseUrl: string, log: Log): Promise<string> => {
+  const database = new Database({ url: databaseUrl, log, maxConnections: 1 })
+  try {
+    const input = { email: undefined, name: 'local-operator', isOperator: true, tokenName: 'First start' }
+    return (await makeUser(database, input)).token
+  } finally {
+    await database.stop()
+  }
+}
+
+/**
+ * Starts it; everything that it answers with serves.
+ * @throws BoxError and other errors of one line; what this start began is stopped again, what it found running runs on
+ */
+export const startBox = async (options: StartOptions): Promise<RunningBox> => {
+  const { config, environment, progress, openPorts = openLocalPorts } = options
+  const apiConfig = apiServerConfig(environment)
+  const operatorSettings = operatorConfig(environment)
+  const stages = new Stages()
+  let adopted = false
+  try {
+    const ground = await startGround(options, apiConfig, stages)
+    const { home, log, key, urls } = ground
+    adopted = ground.postgres.adopted
+    const registry = new Registry()
+    collectProcessMetrics(registry)
+    const ports = await openPorts({
+      storeUrl: urls.store,
+      masterKey: key,
+      home,
+      account: ground.account,
+      binaries: ground.binaries,
+      postgres: config.postgres,
+      log,
+      registry,
+    })
+    stages.add(keep => ports.close({ keepDatabases: keep }))
+    const { credentials, host, caCertificate } = ports
+    const operator = startOperator(operatorSettings, {
+      store: ports.store('svc-operator'),
+      credentials,
+      host,
+      log: log.child({ part: 'operator' }),
+      registry,
+    })
+    stages.add(() => operator.stop())
+    const api = await startApiServer(
+      {
+        ...apiConfig,
+        databaseUrl: urls.serving,
+        masterKey: key,
+        operatorNamespace: operatorSettings.namespace,
+      },
+      {
+        store: ports.store('svc-apiserver'),
+        credentials,
+        log: log.child({ part: 'apiserver' }),
+        registry,
+        caCertificate,
+        readiness: { environments: judgedAll(operator) },
+      },
+    )
+    stages.add(() => api.stop())
+    const metrics = await startMetricsListener({ ...apiConfig.metricsListen, registry })
+    stages.add(() => metrics.stop())
+    await progress.during('Looking at every environment', () => Promise.all([operator.ready(), api.ready]))
+    log.info({ url: api.url, metrics: metrics.url }, 'Ready')
+    return {
+      home,
+      baseUrl: api.url,
+      metricsUrl: metrics.url,
+      makeFirstToken: () => makeFirstToken(urls.serving, log),
+      stop: ({ keepDatabases }) => stages.undo(keepDatabases),
+    }
+  } catch (error) {
+    await stages.undo(adopted).catch(() => undefined) // the first failure is the one to tell
+    throw error
+  }
+}

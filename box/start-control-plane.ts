@@ -1,0 +1,60 @@
+/** The control plane's databases from a folder to URLs that can be used: Postgres, roles, migrations. */
+import { join } from 'node:path'
+import { MIGRATIONS_FOLDER } from '../apiserver/store/migrations.ts'
+import { migrateEmbeddedStore } from '../runtime/embedded/embedded-migrations.ts'
+import type { Log } from '../runtime/log/log.ts'
+import type { PostgresBinaries } from '../runtime/postgres/binaries.ts'
+import { migrate, readMigrations } from '../runtime/postgres/migrate.ts'
+import { reachableBinaries } from '../runtime/postgres/reachable-binaries.ts'
+import { type RunAs, runAs } from '../runtime/postgres/run-as.ts'
+import { BoxError } from './box-error.ts'
+import { type ControlPlaneUrls, controlPlaneUrls, ensureControlPlaneDatabases } from './control-plane-databases.ts'
+import { type ControlPlanePostgres, startControlPlanePostgres } from './control-plane-postgres.ts'
+import type { HomeFolder } from './home-folder.ts'
+import type { Progress } from './progress.ts'
+
+/** Who Postgres runs as. @throws BoxError when there is no such account */
+export const postgresAccount = (user: string | undefined): RunAs | undefined => {
+  try {
+    return runAs(user)
+  } catch (cause) {
+    throw new BoxError(`${(cause as Error).message}; set SERVICE_POSTGRES_USER`, { cause })
+  }
+}
+
+export interface ControlPlane {
+  readonly urls: ControlPlaneUrls
+  readonly postgres: ControlPlanePostgres
+  readonly binaries: PostgresBinaries
+}
+
+/**
+ * Starts or adopts the control-plane Postgres and brings its databases up to date.
+ * @throws BoxError, or MigrationError for databases of a newer version; what was started is stopped then
+ */
+export const startControlPlane = async (
+  home: Pick<HomeFolder, 'controlPlane' | 'dataRoot' | 'secrets'>,
+  account: RunAs | undefined,
+  log: Log,
+  progress: Progress,
+): Promise<ControlPlane> => {
+  const binaries = await progress.during('Preparing Postgres', () =>
+    reachableBinaries(account, join(home.dataRoot, 'cache')),
+  )
+  const postgres = await progress.during('Starting the control-plane database', () =>
+    startControlPlanePostgres({ folder: home.controlPlane, account, binaries, log }),
+  )
+  try {
+    await ensureControlPlaneDatabases(home.secrets, postgres.address)
+    const urls = controlPlaneUrls(home.secrets, postgres.address)
+    await progress.during('Bringing the databases up to date', async () => {
+      await migrate(urls.owner, await readMigrations(MIGRATIONS_FOLDER), log)
+      await migrateEmbeddedStore(urls.store, log)
+    })
+    return { urls, postgres, binaries }
+  } catch (error) {
+    if (postgres.adopted) postgres.leave()
+    else await postgres.stop()
+    throw error
+  }
+}
