@@ -30,11 +30,11 @@ export const TEST_CREDENTIALS: CredentialSet = {
 }
 
 /** Opens a local host with quick looks and short pauses. */
-export const openTestHost = (home: string, changes: Partial<LocalHostConfig> = {}): Promise<LocalHost> =>
+export const openTestHost = async (home: string, changes: Partial<LocalHostConfig> = {}): Promise<LocalHost> =>
   openLocalHost({
     home,
     secretsFolder: join(home, 'secrets'),
-    binaries: testBinaries(),
+    binaries: await testBinaries(),
     account: testAccount(),
     reach: { listen: '127.0.0.1', host: '127.0.0.1' },
     ports: { first: 21_000, last: 30_999 },

@@ -3,14 +3,14 @@
  * Sign-in is trust on a socket in a private folder; durability is off.
  */
 import { execFile, spawn } from 'node:child_process'
-import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chownSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { embeddedBinaries } from '../runtime/postgres/binaries.ts'
-import { runAs } from '../runtime/postgres/run-as.ts'
+import { childIdentity } from '../runtime/postgres/server-process.ts'
+import { testAccount, testBinaries } from './server-files.ts'
+import { newTemporaryFolder } from './test-folder.ts'
 
 export interface TestCluster {
   readonly socketFolder: string
@@ -32,23 +32,23 @@ const SETTINGS = [
 ]
 
 const start = async (): Promise<TestCluster> => {
-  const account = runAs(undefined)
-  const identity = account === undefined ? {} : { uid: account.uid, gid: account.gid }
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
+  const account = testAccount()
+  const identity = childIdentity(account)
+  const folder = newTemporaryFolder()
   const data = join(folder, 'data')
   const socketFolder = join(folder, 's')
   mkdirSync(socketFolder, { mode: 0o700 })
   if (account !== undefined) for (const path of [folder, socketFolder]) chownSync(path, account.uid, account.gid)
-  const { initdb, postgres } = embeddedBinaries()
+  const { initdb, postgres } = await testBinaries()
   await promisify(execFile)(
     initdb,
     ['-D', data, '-U', 'postgres', '-A', 'trust', '-N', '--locale-provider=builtin', '--locale=C.UTF-8', '-E', 'UTF8'],
-    { ...identity, cwd: '/', env: { PATH: process.env['PATH'], LC_ALL: 'C' } },
+    identity,
   )
   const child = spawn(
     postgres,
     ['-D', data, '-k', socketFolder, '-c', 'listen_addresses=', ...SETTINGS.flatMap(setting => ['-c', setting])],
-    { ...identity, cwd: '/', stdio: 'ignore', env: { PATH: process.env['PATH'], LC_ALL: 'C' } },
+    { ...identity, stdio: 'ignore' },
   )
   child.unref()
   const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))

@@ -45,7 +45,7 @@ describe('a Postgres server as a process', () => {
   })
 
   const launch = async (): Promise<ServerProcess> => {
-    const server = await launchServer(testBinaries(), testAccount(), files)
+    const server = await launchServer(await testBinaries(), testAccount(), files)
     launched.push(server)
     return server
   }

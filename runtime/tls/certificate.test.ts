@@ -4,7 +4,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, createServer, type TlsOptions } from 'node:tls'
-import { freePort, testFolder } from '../../testkit/server-files.ts'
+import { freePorts } from '../../testkit/free-port.ts'
+import { testFolder } from '../../testkit/server-files.ts'
 import { type Identity, makeAuthority, makeServerIdentity } from './certificate.ts'
 
 const NOW = new Date('2026-11-27T12:00:00Z')
@@ -68,7 +69,7 @@ describe('certificates', () => {
     const options: TlsOptions = { cert: own.certificate, key: own.key }
     const listener = createServer(options, socket => socket.end('hello'))
     listener.on('tlsClientError', () => undefined)
-    const port = await freePort()
+    const port = await freePorts()
     await new Promise<void>(resolve => listener.listen(port, '127.0.0.1', resolve))
     const greet = (ca: string, servername: string): Promise<string> =>
       new Promise((resolve, reject) => {

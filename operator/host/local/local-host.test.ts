@@ -20,7 +20,7 @@ const queryRetained = async (retainedAt: string, sql: string): Promise<Record<st
     settings: [COMMON_SETTINGS],
     accesses: [],
   })
-  const server = await launchServer(testBinaries(), testAccount(), {
+  const server = await launchServer(await testBinaries(), testAccount(), {
     dataFolder: join(retainedAt, 'data'),
     configFile,
     startLog: join(folder, 'start.log'),

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { freePort } from '../../../testkit/server-files.ts'
+import { freePorts } from '../../../testkit/free-port.ts'
 import { isPortFree, Ports } from './ports.ts'
 
 describe('ports', () => {
   it('are given once each, however many ask at once, until none is left', async () => {
-    const first = await freePort()
+    const first = await freePorts(10)
     const ports = new Ports({ first, last: first + 9 }, '127.0.0.1', 'seed')
     const given = await Promise.allSettled(Array.from({ length: 12 }, (_, index) => ports.give(`owner ${index}`)))
     const got = given.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
@@ -15,7 +15,7 @@ describe('ports', () => {
   })
 
   it('of other programs are skipped', async () => {
-    const first = await freePort()
+    const first = await freePorts()
     const listener = createServer()
     await new Promise<void>(resolve => listener.listen(first, '127.0.0.1', resolve))
     try {
@@ -28,7 +28,7 @@ describe('ports', () => {
   })
 
   it('given earlier are not given again, and only their owner gives them back', async () => {
-    const first = await freePort()
+    const first = await freePorts()
     const ports = new Ports({ first, last: first }, '127.0.0.1', 'a')
     ports.keep(first, 'owner')
     await assert.rejects(ports.give('other'), /all of/)
