@@ -9,14 +9,21 @@ export interface Retention {
   readonly keepAtLeast: number
 }
 
+/** Changes dropped by one statement: a fraction of its deadline. */
+const BATCH = 10_000
+
 /** Drops older changes; answers how many. Harmless when several clients do it at once. */
 export const compact = async (database: Database, { keepMs, keepAtLeast }: Retention): Promise<number> => {
-  const [row] = await database.query<{ dropped: string }>({
-    name: 'compact',
-    text: `select compact_changes($1 * interval '1 millisecond', $2) as dropped`,
-    values: [keepMs, keepAtLeast],
-  })
-  return Number(row?.dropped ?? 0)
+  for (let total = 0; ; ) {
+    const [row] = await database.query<{ dropped: string }>({
+      name: 'compact',
+      text: `select compact_changes($1 * interval '1 millisecond', $2, $3) as dropped`,
+      values: [keepMs, keepAtLeast, BATCH],
+    })
+    const dropped = Number(row?.dropped ?? 0)
+    if (dropped === 0) return total
+    total += dropped
+  }
 }
 
 /** Compacts now and then until stopped. */

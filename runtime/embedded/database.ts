@@ -63,6 +63,7 @@ const settled = async <T extends readonly unknown[]>(promises: { [K in keyof T]:
 /** A bounded pool. All methods throw StoreErrors. */
 export class Database {
   readonly #pool: pg.Pool
+  #ended: Promise<void> | undefined
 
   constructor(options: DatabaseOptions) {
     // The driver's types do not know `pipeline` yet.
@@ -132,8 +133,9 @@ export class Database {
     }
   }
 
-  async end(): Promise<void> {
-    await this.#pool.end()
+  /** Waits for calls under way, then closes the connections. Harmless when repeated. */
+  end(): Promise<void> {
+    return (this.#ended ??= this.#pool.end())
   }
 }
 

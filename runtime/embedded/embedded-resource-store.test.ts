@@ -138,6 +138,24 @@ describe('EmbeddedResourceStore', () => {
       watch.abort.abort()
     })
 
+    it('a backlog is dropped in batches, each of which leaves the mark and the log in step', async () => {
+      const from = BigInt(await head())
+      await createInSql('w', 8)
+      for (const [dropped, through] of [
+        [3, 3n],
+        [3, 6n],
+        [1, 7n],
+        [0, 7n],
+      ] as const) {
+        const { rows } = await admin.query(`select compact_changes('0', 1, 3)::int as dropped`)
+        assert.deepEqual(rows, [{ dropped }])
+        await rejectsWith(follow(String(from + through - 1n)).ended, 'Gone')
+        const watch = follow(String(from + through))
+        await watch.seen(8 - Number(through))
+        watch.abort.abort()
+      }
+    })
+
     it('emptied by compaction, it still knows its newest version; a watch that is up to date goes on', async () => {
       await createInSql('w', 10)
       const from = await head()

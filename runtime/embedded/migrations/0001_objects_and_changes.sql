@@ -114,9 +114,10 @@ begin
   return o.version;
 end $$;
 
--- Drops from the log what is older than `p_keep`, sparing the newest `p_least` versions; answers how many went.
+-- Drops from the log what is older than `p_keep`, sparing the newest `p_least` versions, some `p_most` at a time so that no
+-- backlog is too long for a statement's deadline; answers how many went. Call it until that is none.
 -- The mark rises in the same transaction, so a reader sees either the changes or the mark above them.
-create function compact_changes(p_keep interval, p_least bigint) returns bigint language plpgsql as $$
+create function compact_changes(p_keep interval, p_least bigint, p_most bigint) returns bigint language plpgsql as $$
 declare
   mark    bigint;
   dropped bigint;
@@ -127,7 +128,7 @@ begin
   select coalesce((select version from changes where changed_at >= clock_timestamp() - p_keep order by version limit 1) - 1,
                   (select max(version) from changes))
     into mark;
-  mark := least(mark, (select max(version) from changes) - p_least);
+  select least(mark, max(version) - p_least, min(version) + p_most - 1) into mark from changes;
   update compaction set through = mark where through < mark;
   if not found then
     return 0;
