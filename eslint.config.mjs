@@ -1,10 +1,14 @@
 import tseslint from 'typescript-eslint'
 
 /** process.env is read in two places only; everything else gets values. */
-const noEnvironment = {
-  selector: "MemberExpression[object.name='process'][property.name='env']",
+const noEnvironment = [
+  "MemberExpression[object.name='process'][property.name='env']",
+  "MemberExpression[object.name='process'][property.value='env']",
+  "VariableDeclarator[init.name='process'] > ObjectPattern > Property[key.name='env']",
+].map(selector => ({
+  selector,
   message: 'Read the environment only in config/env.ts (and in testkit, tools, bench, e2e)',
-}
+}))
 
 export default tseslint.config(
   { ignores: ['node_modules/**', '**/generated/**', 'coverage/**', '.svc/**', '*.mjs', '*.cjs'] },
@@ -19,7 +23,7 @@ export default tseslint.config(
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
-      'no-restricted-syntax': ['error', noEnvironment],
+      'no-restricted-syntax': ['error', ...noEnvironment],
     },
   },
   {

@@ -1,7 +1,8 @@
 /** Starts reflectors and controllers in the right order, and stops them in the other. */
 import type { Cache } from './cache.ts'
 import type { Controller } from './controller.ts'
-import type { Reflector, ReflectorHealth } from './reflector.ts'
+import type { ReflectorHealth } from './observers.ts'
+import type { Reflector } from './reflector.ts'
 
 /** What only has to be begun and ended, whatever it follows. */
 type AnyReflector = Pick<Reflector<never>, 'start' | 'stop' | 'health' | 'name'>

@@ -16,10 +16,10 @@ import type { Log } from '../log/log.ts'
 import { isStoreError } from '../store/store-error.ts'
 import type { Cache, CacheEvent } from './cache.ts'
 import { type Clock, sleep, systemClock } from './clock.ts'
-import type { ControlMetrics } from './metrics.ts'
+import type { ControllerObserver, ControlMetrics, ReconcileOutcome } from './observers.ts'
 import { eventPriority, type Predicate } from './predicates.ts'
 import { TerminalError } from './terminal-error.ts'
-import { PRIORITY, type WorkItem, WorkQueue, type WorkQueueObserver } from './work-queue.ts'
+import { PRIORITY, type WorkItem, WorkQueue } from './work-queue.ts'
 
 export interface ReconcileContext {
   /** Aborts at the deadline and when the controller stops. */
@@ -37,17 +37,6 @@ export interface ReconcileResult {
 
 // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a reconcile that has nothing to say need not say so
 export type Reconcile = (key: ResourceKey, context: ReconcileContext) => Promise<ReconcileResult | void>
-
-/** How a reconcile ended, with controller-runtime's words; `requeue` is a retry after a write conflict. */
-export type ReconcileOutcome = 'success' | 'requeue' | 'requeue_after' | 'error' | 'terminal_error'
-
-/** What a controller tells about itself, see metrics.ts. */
-export interface ControllerObserver {
-  readonly queue: WorkQueueObserver
-  reconciling(): void
-  reconciled(outcome: ReconcileOutcome, tookMs: number): void
-  timedOut(): void
-}
 
 export interface ControllerOptions {
   readonly name: string

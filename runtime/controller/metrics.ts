@@ -3,19 +3,7 @@
  * One set per registry, however many parts of a process ask for it.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { ControllerObserver, ReconcileOutcome } from './controller.ts'
-import type { ReflectorHealth, ReflectorObserver } from './reflector.ts'
-import type { WorkQueue, WorkQueueObserver } from './work-queue.ts'
-
-export interface ControlMetrics {
-  /** For a queue that no controller owns. */
-  forQueue(name: string): WorkQueueObserver
-  /** Shows the depth and the work under way of a queue. */
-  watchQueue(name: string, queue: WorkQueue): void
-  forController(name: string, concurrency: number): ControllerObserver
-  /** `name` tells reflectors of one kind apart. */
-  forReflector(name: string, health: () => ReflectorHealth): ReflectorObserver
-}
+import type { ControlMetrics, ReconcileOutcome, ReflectorHealth, WorkQueueState } from './observers.ts'
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
@@ -86,7 +74,7 @@ const resultLabel = (outcome: ReconcileOutcome): string => (outcome === 'termina
 const queueMetrics = (registry: Registry): Pick<ControlMetrics, 'forQueue' | 'watchQueue'> => {
   const registers = [registry]
   const labelNames = ['name', 'controller'] as const
-  const watched = new Map<string, WorkQueue>()
+  const watched = new Map<string, WorkQueueState>()
   const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added', labelNames, registers })
   const retries = new Counter({
     name: 'workqueue_retries_total',
@@ -109,7 +97,7 @@ const queueMetrics = (registry: Registry): Pick<ControlMetrics, 'forQueue' | 'wa
     registers,
   })
   /** A gauge computed from the watched queues when it is read. */
-  const computed = (name: string, help: string, value: (queue: WorkQueue) => number): void => {
+  const computed = (name: string, help: string, value: (queue: WorkQueueState) => number): void => {
     new Gauge({
       name,
       help,

@@ -11,41 +11,19 @@ import type { ResourceStore, Selector, WatchEvent } from '../store/resource-stor
 import { isStoreError } from '../store/store-error.ts'
 import { type BackoffPolicy, backoffMs, RECONNECT_BACKOFF } from './backoff.ts'
 import { type Clock, sleep, systemClock } from './clock.ts'
-import type { ControlMetrics } from './metrics.ts'
+import type {
+  ControlMetrics,
+  ListReason,
+  ReflectorHealth,
+  ReflectorObserver,
+  ReflectorState,
+  WatchEnd,
+} from './observers.ts'
 
 /** What a reflector feeds: a Cache. */
 export interface ReflectorSink<R extends Resource> {
   replace(items: readonly R[]): number
   apply(type: 'added' | 'modified' | 'deleted', object: R): void
-}
-
-export type ReflectorState = 'listing' | 'watching' | 'backoff' | 'stopped'
-
-/** Why a list was made. */
-export type ListReason = 'start' | 'gone' | 'regression'
-
-/** How a watch ended. */
-export type WatchEnd = 'closed' | 'idle' | 'gone' | 'regression' | 'error' | 'stopped'
-
-/** What a reflector tells about itself, see metrics.ts. */
-export interface ReflectorObserver {
-  listed(reason: ListReason, missedEvents: number): void
-  watchEnded(end: WatchEnd): void
-  event(): void
-}
-
-/** How a reflector is. Times are milliseconds. */
-export interface ReflectorHealth {
-  readonly state: ReflectorState
-  /** The first list is in. */
-  readonly synced: boolean
-  readonly resourceVersion: string | undefined
-  /** Since the store last said anything. */
-  readonly idleMs: number
-  /** For how long it has been without a list or watch that worked; 0 while all is well. */
-  readonly failingMs: number
-  readonly lists: number
-  readonly lastError: string | undefined
 }
 
 export interface ReflectorOptions<R extends Resource> {

@@ -9,6 +9,7 @@
 import { type BackoffPolicy, backoffMs, RETRY_BACKOFF } from './backoff.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { DelayHeap } from './delay-heap.ts'
+import type { WorkQueueObserver } from './observers.ts'
 
 /** Higher ones are served first; within one, first come, first served. */
 export const PRIORITY = { user: 10, event: 0, resync: -100 } as const
@@ -17,14 +18,6 @@ export const PRIORITY = { user: 10, event: 0, resync: -100 } as const
 export interface WorkItem {
   readonly key: string
   readonly priority: number
-}
-
-/** What a queue tells about itself, see metrics.ts. Times are milliseconds. */
-export interface WorkQueueObserver {
-  added(): void
-  started(waitedMs: number): void
-  finished(workedMs: number): void
-  retried(): void
 }
 
 export interface WorkQueueOptions {
