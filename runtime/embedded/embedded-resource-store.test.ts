@@ -317,6 +317,28 @@ describe('EmbeddedResourceStore', () => {
     assert.equal(await sample('svc_store_watches', { client: 'ada' }), 0)
   })
 
+  it('a server that no longer says a word is Unavailable after the deadline, for reads and writes, and closing does not hang', async function () {
+    if (process.env['FULL'] !== '1') return this.skip() // waits for deadlines of 12 s
+    this.timeout(60_000)
+    const frozen = open({ clientName: 'frozen', maxConnections: 2 })
+    const made = await frozen.create(widgets, newWidget('ns', 'one'))
+    await Promise.all([frozen.list(widgets), frozen.list(widgets)])
+    const text = `select pid from pg_stat_activity where datname = current_database() and application_name = 'frozen'`
+    const pids = (await admin.query<{ pid: number }>(text)).rows.map(row => row.pid)
+    assert.equal(pids.length, 2)
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    try {
+      await Promise.all([
+        rejectsWith(frozen.get(widgets, keyOf(made)), 'Unavailable'),
+        rejectsWith(frozen.patch(widgets, keyOf(made), { spec: { size: 1 } }, uidOf(made)), 'Unavailable'),
+      ])
+      assert.deepEqual((await frozen.list(widgets)).items, [made])
+      await frozen.close()
+    } finally {
+      for (const pid of pids) process.kill(pid, 'SIGCONT')
+    }
+  })
+
   it('a row that somebody holds on to is TooManyRequests after its deadline, and others go on meanwhile', async function () {
     if (process.env['FULL'] !== '1') return this.skip() // waits for a deadline of 5 s
     const made = await create('held')
