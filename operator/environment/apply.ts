@@ -41,7 +41,13 @@ export const apply = async (
       const kept = await credentials.read(credentialOwner(environment))
       if (kept === undefined)
         throw new ConditionError('CredentialsReady', 'CredentialsMissing', 'The stored passwords are gone')
-      await host.applyCredentials(instanceRef(environment), kept)
+      await host.applyCredentials(instanceRef(environment), kept).catch((error: unknown) => {
+        // Whatever Postgres said: it may quote the statement, which is nobody's business.
+        const message = 'Postgres did not take the passwords'
+        throw error instanceof ConditionError
+          ? error
+          : new ConditionError('CredentialsReady', 'CredentialsNotApplied', message, error)
+      })
       return true
     }
     case 'expire':

@@ -48,13 +48,19 @@ const carried = (observed: Observed): Claims => {
 /** The conditions for a scene, Expired aside. */
 export const lifeClaims = (scene: Scene, observed: Observed): Claims => {
   const { next, stopping, found } = scene
-  if (found === undefined && next === 'ready') return READY
+  if (found === undefined && next === 'ready') return { ...READY, ...room(observed) }
   if (found === undefined && next === 'suspended') return suspended(observed)
   if (stopping) return suspending(scene, observed)
   if (next === 'ready') return unsettled(scene, observed)
   if (next === 'failed_recoverable') return failed(scene, observed)
   return underway(scene, observed)
 }
+
+/** A disk that fills up is told while everything still works, and while there is time to make room. */
+const room = ({ instance }: Observed): Claims =>
+  instance?.storage?.low === true
+    ? { StorageReady: fails('DiskNearlyFull', 'The disk that holds the data is nearly full') }
+    : {}
 
 const suspended = (observed: Observed): Claims => {
   const { instance, environment } = observed

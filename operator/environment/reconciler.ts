@@ -61,7 +61,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
   }
 
   /** @returns what to do after it: go round again, or wait this long */
-  const act = async (id: string, action: Action, environment: Environment): Promise<'again' | 'wait'> => {
+  const act = async (id: string, action: Action, environment: Environment, log: Log): Promise<'again' | 'wait'> => {
     const before = recall(id, environment.metadata.uid)
     try {
       const more = await apply(action, environment, options, now())
@@ -69,6 +69,8 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       return more ? 'again' : 'wait'
     } catch (error) {
       if (!(error instanceof ConditionError)) throw error
+      const known = before.trouble?.reason === error.reason
+      log[known ? 'debug' : 'warn']({ action: action.kind, err: error }, 'An action failed and will be tried again')
       recollections.set(id, withTrouble(before, action.kind, error, environment.metadata.generation, now()))
       return 'again'
     }
@@ -123,7 +125,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
         if (done.has(action.kind)) return { requeueAfterMs: REPEAT_MS }
         done.add(action.kind)
         log.debug({ action: action.kind, uid: environment.metadata.uid }, 'Acting on an environment')
-        if ((await act(id, action, environment)) === 'wait') return { requeueAfterMs: requeueAfterMs ?? REPEAT_MS }
+        if ((await act(id, action, environment, log)) === 'wait') return { requeueAfterMs: requeueAfterMs ?? REPEAT_MS }
       }
       log.warn({ key: id }, 'An environment keeps changing: going on later')
       return { requeueAfterMs: REPEAT_MS }

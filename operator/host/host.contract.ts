@@ -169,6 +169,7 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
       const bigger = { ...harness.spec, maxConnections: harness.spec.maxConnections + 7 }
       const before = await query(ref, 'show max_connections')
       await host.start(ref, bigger)
+      assert.notEqual((await host.observe(ref)).state, 'running', 'the old process is called running')
       const deadline = Date.now() + harness.deadlineMs
       while ((await harness.processOf(ref)) === first) {
         assert.ok(Date.now() < deadline, 'it is not restarted')

@@ -68,7 +68,8 @@ export interface Host {
   observe(ref: InstanceRef): Promise<ObservedInstance>
   /**
    * Makes the instance exist and asks for it to run; returns once Postgres was launched, not when it answers.
-   * Never initializes data that is there. A running one with other settings that need a restart is restarted.
+   * Never initializes data that is there. A running one with other settings that need a restart is restarted; from this
+   * call on `observe` never calls the old process running.
    * @throws ConditionError what blocks it
    */
   start(ref: InstanceRef, spec: InstanceSpec): Promise<void>

@@ -81,6 +81,8 @@ export class Instance {
   }
 
   get state(): InstanceState {
+    // Asked to run with other figures, it is about to stop: nobody takes it for the one that was asked for.
+    if (this.#activity === 'running' && this.intent.wanted === 'running' && this.#needsRestart()) return 'stopping'
     if (this.#activity !== 'down') return this.#activity
     if (this.intent.wanted !== 'running') return this.#turns.busy ? 'stopping' : 'stopped'
     return this.#failure === undefined ? 'starting' : 'failed'
