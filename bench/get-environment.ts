@@ -1,0 +1,192 @@
+/**
+ * Server CPU per GET of an environment, as a ratio to a bare express handler that sends the same row of the same select.
+ * Each server is a process of its own and they take turns, so that both see the same machine. Limits are off; the log is
+ * on and goes nowhere. Run: node bench/get-environment.ts [seconds a round] [rounds]
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import autocannon from 'autocannon'
+import express from 'express'
+import { Registry } from 'prom-client'
+import { makeUser } from '../apiserver/commands/make-user.ts'
+import { apiServerConfig } from '../apiserver/config/config.ts'
+import { startApiServer } from '../apiserver/start.ts'
+import { Database } from '../apiserver/store/database.ts'
+import { findEnvironment, insertEnvironment } from '../apiserver/store/environments.ts'
+import { putMembership } from '../apiserver/store/memberships.ts'
+import { insertOrganization } from '../apiserver/store/organizations.ts'
+import { putProject } from '../apiserver/store/projects.ts'
+import { environmentView } from '../apiserver/views/environment-view.ts'
+import { projectNamespace } from '../crds/metadata.ts'
+import { environmentName } from '../lib/model/identifiers.ts'
+import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
+import { jsonLog } from '../runtime/log/json-log.ts'
+import { silentLog } from '../runtime/log/log.ts'
+import { controlPlaneDatabase } from '../testkit/control-plane-database.ts'
+import { storeDatabase } from '../testkit/embedded-store.ts'
+import { memoryCredentials } from '../testkit/memory-credentials.ts'
+import { stopTestCluster } from '../testkit/postgres.ts'
+
+const PATH = { organizationId: 'acme', projectId: 'shop', environmentId: 'main' }
+const URL_PATH = '/v1/organizations/acme/projects/shop/environments/main'
+const CONNECTIONS = 16
+const NO_LIMITS = {
+  requestsPerMinute: 0,
+  mutationsPerMinute: 0,
+  connectionReadsPerMinute: 0,
+  anonymousPerMinute: 0,
+  burst: 1,
+}
+
+const serveApi = async (databaseUrl: string, storeUrl: string): Promise<string> => {
+  const sink = createWriteStream('/dev/null')
+  const server = await startApiServer(
+    {
+      ...apiServerConfig({}),
+      listen: { host: '127.0.0.1', port: 0 },
+      limits: NO_LIMITS,
+      databaseUrl,
+      masterKey: randomBytes(32),
+    },
+    {
+      store: new EmbeddedResourceStore({ url: storeUrl, clientName: 'svc-apiserver' }),
+      credentials: memoryCredentials(),
+      log: jsonLog(sink),
+      registry: new Registry(),
+    },
+  )
+  await server.ready
+  return server.url
+}
+
+const serveBare = async (databaseUrl: string): Promise<string> => {
+  const database = new Database({ url: databaseUrl, log: silentLog })
+  const app = express()
+  app.get('/v1/organizations/:org/projects/:project/environments/:env', async (request, response) => {
+    const { org, project, env } = request.params
+    const row = await findEnvironment(database, { organizationId: org, projectId: project, environmentId: env })
+    if (row === undefined) response.status(404).end()
+    else response.json(environmentView(row))
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}`
+}
+
+/** The serving processes: tell their URL, then answer each message with the CPU microseconds used so far. */
+const serve = async ([kind = '', databaseUrl = '', storeUrl = '']: readonly string[]): Promise<void> => {
+  const url = kind === 'api' ? await serveApi(databaseUrl, storeUrl) : await serveBare(databaseUrl)
+  process.on('message', () => {
+    const { user, system } = process.cpuUsage()
+    process.send?.(user + system)
+  })
+  process.send?.(url)
+}
+
+interface Server {
+  readonly child: ChildProcess
+  readonly url: string
+}
+
+const start = async (...args: string[]): Promise<Server> => {
+  const child = fork(import.meta.filename, ['--serve', ...args])
+  const [url] = (await once(child, 'message')) as [string]
+  return { child, url }
+}
+
+const cpuOf = async ({ child }: Server): Promise<number> => {
+  const told = once(child, 'message')
+  child.send('cpu')
+  return ((await told) as [number])[0]
+}
+
+interface Round {
+  readonly microseconds: number
+  readonly perSecond: number
+}
+
+const round = async (server: Server, token: string, duration: number): Promise<Round> => {
+  const before = await cpuOf(server)
+  const result = await autocannon({
+    url: `${server.url}${URL_PATH}`,
+    connections: CONNECTIONS,
+    duration,
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const used = (await cpuOf(server)) - before
+  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${result.non2xx} answers were not 2xx`)
+  return { microseconds: used / result.requests.total, perSecond: result.requests.average }
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
+
+const seed = async (database: Database): Promise<string> => {
+  const { userId, token } = await makeUser(database, {
+    email: undefined,
+    name: 'bench',
+    isOperator: true,
+    tokenName: 'bench',
+  })
+  await database.transaction(async sql => {
+    const { organizationId, projectId } = PATH
+    const namespace = projectNamespace(organizationId, projectId)
+    await insertOrganization(sql, organizationId, 'Acme')
+    await putMembership(sql, organizationId, userId, 'owner')
+    await putProject(sql, {
+      organizationId,
+      projectId,
+      region: 'local',
+      postgresMajor: 17,
+      protectProduction: false,
+      namespace,
+    })
+    await insertEnvironment(sql, {
+      ...PATH,
+      kind: 'staging',
+      dataMode: 'snapshot',
+      region: 'local',
+      postgresMajor: 17,
+      ttlHours: null,
+      expiresAt: null,
+      deletionProtection: false,
+      deletionPolicy: 'Delete',
+      sourceEnvironmentId: null,
+      namespace,
+      resourceName: environmentName(PATH),
+    })
+  })
+  return token
+}
+
+/** The ratio and the figures it comes from. */
+const compare = async (seconds: number, rounds: number): Promise<void> => {
+  const plane = await controlPlaneDatabase()
+  const token = await seed(plane.database)
+  const url = plane.url('svc_api')
+  const [api, bare] = [await start('api', url, await storeDatabase()), await start('bare', url)]
+  try {
+    for (const server of [api, bare]) await round(server, token, 2) // warm
+    const ratios: number[] = []
+    for (let at = 0; at < rounds; at++) {
+      const [ours, theirs] = [await round(api, token, seconds), await round(bare, token, seconds)]
+      ratios.push(ours.microseconds / theirs.microseconds)
+      console.log(
+        `api ${ours.microseconds.toFixed(0)} µs CPU, ${ours.perSecond.toFixed(0)}/s   bare express ${theirs.microseconds.toFixed(0)} µs, ${theirs.perSecond.toFixed(0)}/s`,
+      )
+    }
+    console.log(
+      `GET environment: CPU ratio to bare express, median of ${rounds}: ${median(ratios).toFixed(2)} (aim 1.6)`,
+    )
+  } finally {
+    for (const { child } of [api, bare]) child.kill()
+    await plane.database.stop()
+    await stopTestCluster()
+  }
+}
+
+const [first, ...rest] = process.argv.slice(2)
+if (first === '--serve') await serve(rest)
+else await compare(Number(first ?? 5), Number(rest[0] ?? 5))
