@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { SealedCredentials } from '../runtime/embedded/sealed-credentials.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
+import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import type { Log } from '../runtime/log/log.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { migrate, readMigrations } from '../runtime/postgres/migrate.ts'
@@ -25,7 +26,7 @@ const run = async (): Promise<Log> => {
   const env = parseEnv(standaloneEnv, environment)
   const masterKey = parseMasterKey('SERVICE_KMS_MASTER_KEY', env.SERVICE_KMS_MASTER_KEY)
   const previous = parseMasterKeys('SERVICE_KMS_PREVIOUS_MASTER_KEYS', env.SERVICE_KMS_PREVIOUS_MASTER_KEYS)
-  const log = jsonLog(process.stdout, config.logLevel)
+  const log = jsonLog(lineBuffer(process.stdout), config.logLevel)
   const registry = new Registry()
   collectProcessMetrics(registry)
   if (env.SERVICE_DATABASE_OWNER_URL !== undefined)

@@ -9,21 +9,23 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import autocannon from 'autocannon'
 import express from 'express'
+import pg from 'pg'
 import { Registry } from 'prom-client'
 import { makeUser } from '../apiserver/commands/make-user.ts'
 import { apiServerConfig } from '../apiserver/config/config.ts'
 import { startApiServer } from '../apiserver/start.ts'
-import { Database } from '../apiserver/store/database.ts'
+import type { Database } from '../apiserver/store/database.ts'
 import { findEnvironment, insertEnvironment } from '../apiserver/store/environments.ts'
 import { putMembership } from '../apiserver/store/memberships.ts'
 import { insertOrganization } from '../apiserver/store/organizations.ts'
 import { putProject } from '../apiserver/store/projects.ts'
+import type { Sql } from '../apiserver/store/sql.ts'
 import { environmentView } from '../apiserver/views/environment-view.ts'
 import { projectNamespace } from '../crds/metadata.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
-import { silentLog } from '../runtime/log/log.ts'
+import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import { controlPlaneDatabase } from '../testkit/control-plane-database.ts'
 import { storeDatabase } from '../testkit/embedded-store.ts'
 import { memoryCredentials } from '../testkit/memory-credentials.ts'
@@ -53,7 +55,7 @@ const serveApi = async (databaseUrl: string, storeUrl: string): Promise<string> 
     {
       store: new EmbeddedResourceStore({ url: storeUrl, clientName: 'svc-apiserver' }),
       credentials: memoryCredentials(),
-      log: jsonLog(sink),
+      log: jsonLog(lineBuffer(sink)),
       registry: new Registry(),
     },
   )
@@ -62,11 +64,17 @@ const serveApi = async (databaseUrl: string, storeUrl: string): Promise<string> 
 }
 
 const serveBare = async (databaseUrl: string): Promise<string> => {
-  const database = new Database({ url: databaseUrl, log: silentLog })
+  const pool = new pg.Pool({ connectionString: databaseUrl })
+  // The select is ours, sent as the plainest program would: prepared once, through a pool.
+  const sql: Sql = {
+    rows: async <Row>(text: string, values?: readonly unknown[]) =>
+      (await pool.query({ name: 'bare', text, values: [...(values ?? [])] })).rows as Row[],
+    row: async <Row>(text: string, values?: readonly unknown[]) => (await sql.rows<Row>(text, values))[0],
+  }
   const app = express()
   app.get('/v1/organizations/:org/projects/:project/environments/:env', async (request, response) => {
     const { org, project, env } = request.params
-    const row = await findEnvironment(database, { organizationId: org, projectId: project, environmentId: env })
+    const row = await findEnvironment(sql, { organizationId: org, projectId: project, environmentId: env })
     if (row === undefined) response.status(404).end()
     else response.json(environmentView(row))
   })

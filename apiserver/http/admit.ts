@@ -11,7 +11,7 @@ import type { Limits } from './limits.ts'
 
 /** A credential whose form is right; whether it is valid is not known yet. */
 export interface Presented {
-  readonly token: string
+  readonly digest: Buffer
   readonly authenticator: Authenticator
   /** What limits count it by: its digest, so that no secret is kept. */
   readonly limitKey: string
@@ -34,9 +34,10 @@ export class Admission {
     const token = this.#counted(exchange, () => bearerToken(authorization))
     const authenticator = this.#authenticators.find(candidate => candidate.accepts(token))
     if (authenticator === undefined) throw this.#failed(exchange, invalidToken())
-    const limitKey = tokenDigest(token).toString('latin1')
+    const digest = tokenDigest(token)
+    const limitKey = digest.toString('latin1')
     if (!this.#limits.knows(limitKey)) this.#limits.checkAddress(exchange)
-    return { token, authenticator, limitKey }
+    return { digest, authenticator, limitKey }
   }
 
   /**
@@ -51,7 +52,7 @@ export class Admission {
   ): Promise<Principal> {
     const known = this.#limits.knows(presented.limitKey)
     if (known) this.#limits.take(exchange, presented.limitKey, route)
-    const principal = await presented.authenticator.find(presented.token, organizationId)
+    const principal = await presented.authenticator.find(presented.digest, organizationId)
     if (principal === undefined) throw this.#failed(exchange, invalidToken())
     exchange.credentialId = principal.credentialId
     if (!known) this.#limits.take(exchange, presented.limitKey, route)

@@ -35,11 +35,12 @@ export const sendReply = (response: ServerResponse, exchange: Exchange, reply: R
     response.end()
     return
   }
-  const bytes = Buffer.isBuffer(reply.body) ? reply.body : Buffer.from(JSON.stringify(reply.body))
+  // A text leaves in one write with the head, bytes would take two.
+  const content = Buffer.isBuffer(reply.body) ? reply.body : JSON.stringify(reply.body)
   headers['Content-Type'] ??= 'application/json; charset=utf-8'
-  headers['Content-Length'] = bytes.length
+  headers['Content-Length'] = Buffer.byteLength(content)
   response.writeHead(reply.status, headers)
-  response.end(bytes)
+  response.end(content)
 }
 
 const challenge = (code: string): string =>

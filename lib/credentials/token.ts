@@ -2,7 +2,7 @@
  * Personal access tokens: `svc_pat_` + 43 base62 characters (256 bits) + 6 base62 characters of the CRC-32 of all before.
  * The checksum lets a scanner, and our cheap gate, tell a token from a look-alike without asking anybody.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -32,7 +32,7 @@ const randomBase62 = (length: number): string => {
 const withChecksum = (body: string): string => body + base62(crc32(body), CHECK_LENGTH)
 
 /** What is kept of a token: its SHA-256, 32 bytes. */
-export const tokenDigest = (token: string): Buffer => createHash('sha256').update(token).digest()
+export const tokenDigest = (token: string): Buffer => hash('sha256', token, 'buffer')
 
 /** A token just drawn: the secret itself, and what may be kept and shown of it. */
 export interface NewToken {

@@ -1,5 +1,5 @@
 /** The log of a process: pino, one JSON object a line, with nothing in it that could hold a secret by accident. */
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import type { Log } from './log.ts'
 import { scrub } from './scrub.ts'
 
@@ -20,18 +20,45 @@ const errorFields = (error: unknown, depth = 0): unknown => {
 }
 
 /** Fields that are never written, should somebody pass them after all. */
-const NEVER = ['authorization', 'password', 'token', 'secret', 'connection_uri', 'connectionString', 'cookie']
+const NEVER = new Set(['authorization', 'password', 'token', 'secret', 'connection_uri', 'connectionString', 'cookie'])
+const REDACTED = '[redacted]'
+
+const isPlain = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+
+/** The fields without those of NEVER, at any depth of plain objects. Fields are few: looking beats a path matcher. */
+const withoutSecrets = (fields: Record<string, unknown>): Record<string, unknown> => {
+  let clean: Record<string, unknown> | undefined
+  for (const name in fields) {
+    const value = fields[name]
+    const safe = NEVER.has(name) ? REDACTED : isPlain(value) ? withoutSecrets(value) : value
+    if (safe === value) continue
+    clean ??= { ...fields }
+    clean[name] = safe
+  }
+  return clean ?? fields
+}
+
+/** pino passes what a child is bound to by its formatters, so it is looked at here. */
+const overPino = (logger: Logger): Log => ({
+  debug: (fields, message) => logger.debug(fields, message),
+  info: (fields, message) => logger.info(fields, message),
+  warn: (fields, message) => logger.warn(fields, message),
+  error: (fields, message) => logger.error(fields, message),
+  child: fields => overPino(logger.child(withoutSecrets({ ...fields }))),
+})
 
 /** A log that gives each finished and scrubbed line to `destination`. Errors go into the field `err`. */
 export const jsonLog = (destination: { write(line: string): void }, level: LogLevel = 'info'): Log =>
-  pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }) },
-      serializers: { err: error => errorFields(error) },
-      redact: { paths: [...NEVER, ...NEVER.map(name => `*.${name}`)], censor: '[redacted]' },
-    },
-    { write: line => destination.write(scrub(line)) },
+  overPino(
+    pino(
+      {
+        level,
+        base: null,
+        timestamp: pino.stdTimeFunctions.isoTime,
+        formatters: { level: label => ({ level: label }), log: withoutSecrets },
+        serializers: { err: error => errorFields(error) },
+      },
+      { write: line => destination.write(scrub(line)) },
+    ),
   )

@@ -1,5 +1,5 @@
 /** Personal access tokens, `svc_pat_…`: a user with their whole role. */
-import { isPersonalToken, tokenDigest } from '../../../lib/credentials/token.ts'
+import { isPersonalToken } from '../../../lib/credentials/token.ts'
 import type { Principal } from '../../commands/call.ts'
 import { findCredential } from '../../store/credentials.ts'
 import type { Sql } from '../../store/sql.ts'
@@ -8,8 +8,8 @@ import type { Authenticator } from './authenticator.ts'
 
 export const personalTokens = (sql: Sql, lastUsed: LastUsed): Authenticator => ({
   accepts: isPersonalToken,
-  find: async (token, organizationId): Promise<Principal | undefined> => {
-    const credential = await findCredential(sql, tokenDigest(token), organizationId)
+  find: async (digest, organizationId): Promise<Principal | undefined> => {
+    const credential = await findCredential(sql, digest, organizationId)
     if (credential?.kind !== 'personal') return undefined
     if (credential.stale) lastUsed.mark(credential.id)
     return {
