@@ -84,6 +84,7 @@ describe('startOperator', () => {
     await Promise.all(made.map(each => until(each, 'ready')))
     const metrics = await registry.metrics()
     assert.match(metrics, /^environments\{phase="ready"\} 20$/m)
+    assert.match(metrics, /^controller_runtime_reconcile_total\{controller="environment",result="success"\} \d+$/m)
     assert.match(metrics, /^phase_duration_seconds_count\{from="provisioning",to="ready"\} 20$/m)
   })
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { conditionOf } from '../../crds/conditions.ts'
 import type { Environment } from '../../crds/environment.ts'
-import { ANNOTATIONS } from '../../crds/metadata.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { ANNOTATIONS, ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
 import { CREATED_MS } from '../../testkit/gen.ts'
 import { operatorWorld } from '../../testkit/operator-world.ts'
 
@@ -163,6 +164,19 @@ describe('the environment reconciler', () => {
     assert.equal(world.store.writes(), before)
   })
 
+  it('says no more than that Postgres did not take the passwords, and tries again', async () => {
+    const world = operatorWorld()
+    world.host.refuse('applyCredentials', 2, new Error("syntax error at alter role app password 'secret'"))
+    const key = await world.create()
+    world.pass((await world.reconcile(key)) ?? 0)
+    world.host.tick()
+    await world.reconcile(key)
+    const { status } = await world.must(key)
+    assert.equal(conditionOf(status?.conditions, 'CredentialsReady')?.reason, 'CredentialsNotApplied')
+    assert.ok(!JSON.stringify(status).includes('secret'))
+    assert.equal((await world.settle(key))?.status?.phase, 'ready')
+  })
+
   it('makes new passwords where they were lost, and proves them', async () => {
     const world = operatorWorld()
     const key = await world.create()
@@ -313,6 +327,19 @@ describe('the environment reconciler', () => {
       await world.settle(key)
       assert.deepEqual(await world.records(), [])
       assert.deepEqual(world.calls(), ['store.patchStatus Environment'])
+    })
+
+    it('lets such an environment go although it came with our finalizer', async () => {
+      const world = operatorWorld({ namespaces: { labels: async () => undefined } })
+      const key = await world.create()
+      const { uid } = (await world.must(key)).metadata
+      const metadata = { finalizers: [ENVIRONMENT_FINALIZER] }
+      await world.store.patch(environmentType, key, { metadata }, { uid })
+      await world.settle(key, { restMs: 1 })
+      await world.remove(key)
+      assert.equal(await world.settle(key), undefined)
+      assert.deepEqual(await world.records(), [])
+      assert.equal(world.host.instances.size, 0)
     })
   })
 })
