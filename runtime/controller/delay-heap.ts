@@ -10,6 +10,8 @@ interface Entry extends DelayedKey {
   readonly arrival: number
 }
 
+const byTime = (a: Entry, b: Entry): number => (a.dueAt === b.dueAt ? a.arrival - b.arrival : a.dueAt - b.dueAt)
+
 export class DelayHeap {
   #heap: Entry[] = []
   readonly #current = new Map<string, Entry>()
@@ -23,6 +25,7 @@ export class DelayHeap {
   /** Adds a key; one that waits already keeps the earlier time and the higher priority. */
   add(key: string, dueAt: number, priority: number): void {
     const waiting = this.#current.get(key)
+    if (waiting !== undefined && waiting.dueAt <= dueAt && waiting.priority >= priority) return
     const entry = {
       key,
       dueAt: Math.min(dueAt, waiting?.dueAt ?? Number.POSITIVE_INFINITY),
@@ -31,6 +34,8 @@ export class DelayHeap {
     }
     this.#current.set(key, entry)
     this.#push(entry)
+    // Replaced entries must not pile up under keys that are moved forward again and again. What is sorted is a heap.
+    if (this.#heap.length > 2 * this.#current.size + 64) this.#heap = [...this.#current.values()].sort(byTime)
   }
 
   /** When the next key is due. */
@@ -50,6 +55,11 @@ export class DelayHeap {
       this.#current.delete(first.key)
       due.push(first)
     }
+  }
+
+  /** Entries held, the replaced ones included. */
+  get held(): number {
+    return this.#heap.length
   }
 
   clear(): void {
@@ -73,8 +83,7 @@ export class DelayHeap {
   }
 
   #isBefore(a: number, b: number): boolean {
-    const [left, right] = [this.#at(a), this.#at(b)]
-    return left.dueAt < right.dueAt || (left.dueAt === right.dueAt && left.arrival < right.arrival)
+    return byTime(this.#at(a), this.#at(b)) < 0
   }
 
   #swap(a: number, b: number): void {

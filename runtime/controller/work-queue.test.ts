@@ -295,6 +295,7 @@ class NaiveQueue {
       return
     }
     const there = this.#delayed.find(entry => entry.key === key) ?? { at: Number.POSITIVE_INFINITY, priority }
+    if (there.at <= this.#now + ms && there.priority >= priority) return
     const merged = { key, at: Math.min(there.at, this.#now + ms), priority: Math.max(there.priority, priority) }
     this.#delayed = [...this.#delayed.filter(entry => entry.key !== key), merged]
   }

@@ -10,6 +10,7 @@ import { type BackoffPolicy, backoffMs, RETRY_BACKOFF } from './backoff.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { DelayHeap } from './delay-heap.ts'
 import type { WorkQueueObserver } from './observers.ts'
+import { ReadyKeys } from './ready-keys.ts'
 
 /** Higher ones are served first; within one, first come, first served. */
 export const PRIORITY = { user: 10, event: 0, resync: -100 } as const
@@ -40,8 +41,8 @@ export class WorkQueue {
   readonly #observer: WorkQueueObserver | undefined
   /** Keys that want a worker, the ones being processed included. */
   readonly #dirty = new Map<string, Waiting>()
-  /** Those of them that a worker may take now, by priority, in order of arrival. */
-  readonly #ready = new Map<number, Set<string>>()
+  /** Those of them that a worker may take now. */
+  readonly #ready = new ReadyKeys()
   readonly #processing = new Map<string, number>()
   readonly #failures = new Map<string, number>()
   readonly #delayed = new DelayHeap()
@@ -64,14 +65,14 @@ export class WorkQueue {
     const waiting = this.#dirty.get(key)
     if (waiting !== undefined) {
       if (priority <= waiting.priority) return
-      if (this.#ready.get(waiting.priority)?.delete(key) === true) this.#level(priority).add(key)
+      if (this.#ready.has(key)) this.#ready.add(key, priority)
       waiting.priority = priority
       return
     }
     this.#observer?.added()
     this.#dirty.set(key, { priority, since: this.#clock.now() })
     if (this.#processing.has(key)) return
-    this.#level(priority).add(key)
+    this.#ready.add(key, priority)
     this.#serve()
   }
 
@@ -123,7 +124,7 @@ export class WorkQueue {
     this.#processing.delete(key)
     this.#observer?.finished(this.#clock.now() - since)
     const waiting = this.#dirty.get(key)
-    if (waiting !== undefined) this.#level(waiting.priority).add(key)
+    if (waiting !== undefined) this.#ready.add(key, waiting.priority)
     this.#serve()
   }
 
@@ -150,7 +151,7 @@ export class WorkQueue {
 
   /** Keys that a worker may take, by priority. */
   depths(): ReadonlyMap<number, number> {
-    return new Map([...this.#ready].map(([priority, keys]) => [priority, keys.size]))
+    return this.#ready.depths()
   }
 
   /** Keys that wait for their time. */
@@ -164,27 +165,14 @@ export class WorkQueue {
     return [...this.#processing.values()].map(since => now - since)
   }
 
-  #level(priority: number): Set<string> {
-    let keys = this.#ready.get(priority)
-    if (keys === undefined) this.#ready.set(priority, (keys = new Set()))
-    return keys
-  }
-
   #take(): WorkItem | undefined {
-    let best: number | undefined
-    for (const [priority, keys] of this.#ready)
-      if (keys.size > 0 && (best === undefined || priority > best)) best = priority
-    if (best === undefined) return undefined
-    const keys = this.#level(best)
-    for (const key of keys) {
-      keys.delete(key)
-      const now = this.#clock.now()
-      this.#observer?.started(now - (this.#dirty.get(key)?.since ?? now))
-      this.#dirty.delete(key)
-      this.#processing.set(key, now)
-      return { key, priority: best }
-    }
-    return undefined
+    const item = this.#ready.take()
+    if (item === undefined) return undefined
+    const now = this.#clock.now()
+    this.#observer?.started(now - (this.#dirty.get(item.key)?.since ?? now))
+    this.#dirty.delete(item.key)
+    this.#processing.set(item.key, now)
+    return item
   }
 
   #isFinished(): boolean {
