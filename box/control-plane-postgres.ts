@@ -7,11 +7,12 @@ import { rename, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { judgeLastWords, lastWords } from '../operator/host/local/failure-reason.ts'
 import { syncFolder } from '../runtime/files/durable-file.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { PostgresBinaries } from '../runtime/postgres/binaries.ts'
 import { isInitialized } from '../runtime/postgres/create-data-folder.ts'
-import { findPostmaster } from '../runtime/postgres/postmaster-pid.ts'
+import { findPostmaster, processesOf } from '../runtime/postgres/postmaster-pid.ts'
 import type { RunAs } from '../runtime/postgres/run-as.ts'
 import {
   adoptServer,
@@ -61,6 +62,7 @@ const START_DEADLINE_MS = 120_000
 const STOP = { fastMs: 30_000, immediateMs: 10_000, killMs: 5000 } as const
 const MAX_BACKOFF_MS = 15_000
 const KEPT_LOGS = 20
+const START_ATTEMPTS = 4
 
 const FIGURES = { memoryBytes: 512 * 2 ** 20, storageBytes: 8 * 2 ** 30, cpus: 2, maxConnections: 90 }
 
@@ -138,10 +140,35 @@ const bringUp = async (options: ControlPlanePostgresOptions, known?: string): Pr
   const sockets = known ?? socketFolder(folder, account)
   await writeConfiguration(folder, sockets)
   dropOldLogs(logs)
-  const server = await launchServer(binaries, account, files)
-  const address = { socketFolder: sockets, port: PORT }
-  await waitUntilReady(server, address, START_DEADLINE_MS)
-  return { server, address, adopted: false }
+  await orphansGone(files.dataFolder)
+  const launchedAt = new Date()
+  try {
+    const server = await launchServer(binaries, account, files)
+    const address = { socketFolder: sockets, port: PORT }
+    await waitUntilReady(server, address, START_DEADLINE_MS)
+    return { server, address, adopted: false }
+  } catch (cause) {
+    const words = judgeLastWords(await lastWords(files.startLog, logs, launchedAt), PORT)
+    throw new Error(words?.message ?? (cause as Error).message, { cause })
+  }
+}
+
+/** Backends of a postmaster that was killed end within moments, and keep a new one from starting until they have. */
+const orphansGone = async (dataFolder: string): Promise<void> => {
+  for (let waits = 0; waits < 100 && processesOf(dataFolder).length > 0; waits++) await sleep(50)
+}
+
+/** The first start: what kept a killed predecessor's memory may take a moment longer to be gone. */
+const bringUpPatiently = async (options: ControlPlanePostgresOptions): Promise<Running> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await bringUp(options)
+    } catch (error) {
+      if (attempt === START_ATTEMPTS) throw error
+      options.log.warn({ err: error, attempt }, 'The control-plane database did not start, trying again')
+      await sleep(attempt * 250)
+    }
+  }
 }
 
 interface Running {
@@ -164,9 +191,9 @@ export const startControlPlanePostgres = async (
   if (!isInitialized(files.dataFolder)) await initialize(options, files.dataFolder)
   let running: Running
   try {
-    running = await bringUp(options)
+    running = await bringUpPatiently(options)
   } catch (cause) {
-    throw new BoxError(`Cannot start the control-plane database: ${(cause as Error).message}; see ${files.startLog}`, {
+    throw new BoxError(`Cannot start the control-plane database: ${(cause as Error).message}; its log is in ${logs}`, {
       cause,
     })
   }

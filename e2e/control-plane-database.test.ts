@@ -72,14 +72,17 @@ describe('the control-plane database stops and starts under load', function () {
       assert.equal(body.code, 'database_unavailable')
       assert.match(headers.get('retry-after') ?? '', /^\d+$/)
     }
-    const { projects } = await world.api.expect<{ projects: { project_id: string }[] }>(
-      200,
-      'GET',
-      `/v1/organizations/${tenant.organizationId}/projects?limit=200`,
-    )
-    const there = new Set(projects.map(project => project.project_id))
-    for (const id of [...acknowledged].slice(0, 150))
-      assert.ok(there.has(id) || projects.length === 200, `${id} is lost`)
+    const there = new Set<string>()
+    for (let after: string | null = ''; after !== null; ) {
+      const page: { projects: { project_id: string }[]; next_cursor: string | null } = await world.api.expect(
+        200,
+        'GET',
+        `/v1/organizations/${tenant.organizationId}/projects?limit=200${after === '' ? '' : `&after=${after}`}`,
+      )
+      for (const { project_id } of page.projects) there.add(project_id)
+      after = page.next_cursor
+    }
+    for (const id of acknowledged) assert.ok(there.has(id), `${id} is lost`)
     // The audit log says the same, in numbers.
     const events = (await tenant.auditEvents(200)).filter(event => event.action === 'put_project')
     const audited = new Set(events.map(event => event.resource_id))
