@@ -10,6 +10,7 @@ import { Database } from '../apiserver/store/database.ts'
 import { operatorConfig } from '../operator/config/config.ts'
 import { type Operator, startOperator } from '../operator/start.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
+import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import type { Log } from '../runtime/log/log.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { assertListenable } from './assert-listenable.ts'
@@ -77,7 +78,7 @@ const startGround = async (options: StartOptions, apiConfig: ApiServerConfig, st
   const destination = options.logFile
     ? openLogFile(home.logFile, { maxBytes: LOG_BYTES, keep: LOGS_KEPT })
     : process.stdout
-  const log = jsonLog(destination, apiConfig.logLevel)
+  const log = jsonLog(lineBuffer(destination), apiConfig.logLevel)
   const key = masterKey(home.secrets, config.masterKey)
   const controlPlane = await startControlPlane(home, account, log, progress)
   stages.add(keep => (keep ? controlPlane.postgres.leave() : controlPlane.postgres.stop()))

@@ -1,6 +1,9 @@
 /** Every generated file of the repository. `make generate` writes them, `make check` fails when one is stale. */
 import { stringify } from 'yaml'
+import { accessSentence } from '../apiserver/auth/policy.ts'
 import { apiServerEnv, standaloneEnv } from '../apiserver/config/env.ts'
+import { openApiDocument } from '../apiserver/contract/openapi.ts'
+import { ROUTES } from '../apiserver/contract/routes.ts'
 import { boxEnv } from '../box/config/env.ts'
 import { customResourceDefinition } from '../crds/custom-resource-definition.ts'
 import { deletionRecordKind } from '../crds/deletion-record-type.ts'
@@ -32,5 +35,9 @@ const CONFIG: readonly ConfigSection[] = [
 export const GENERATORS: readonly Generator[] = [
   { path: 'crds/generated/environments.yaml', render: () => yaml(customResourceDefinition(environmentKind)) },
   { path: 'crds/generated/deletionrecords.yaml', render: () => yaml(customResourceDefinition(deletionRecordKind)) },
+  {
+    path: 'docs/api/openapi.json',
+    render: () => `${JSON.stringify(openApiDocument(Object.values(ROUTES), accessSentence), undefined, 2)}\n`,
+  },
   { path: 'docs/config.md', render: () => renderConfigDocs(CONFIG) },
 ]

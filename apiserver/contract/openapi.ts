@@ -154,10 +154,13 @@ const operation = (route: Route, access: AccessSentence): ZodOpenApiOperationObj
   }
 }
 
-// A closed response schema would make generated clients refuse the fields of a later release.
-const openResponses: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, io }) => {
+const tidy: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, io }) => {
+  // A closed response schema would make generated clients refuse the fields of a later release.
   if (io === 'output' && jsonSchema.type === 'object' && jsonSchema.additionalProperties === false)
     delete jsonSchema.additionalProperties
+  // What JSON numbers can hold at most says nothing about the field.
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
 /** The OpenAPI 3.1 document of these routes. `access` says in words who may call a route. */
@@ -188,6 +191,6 @@ export const openApiDocument = (routes: readonly Route[], access: AccessSentence
         },
       },
     },
-    { override: openResponses },
+    { override: tidy },
   )
 }
