@@ -58,8 +58,11 @@ export const syncFilesystem = async (path: string): Promise<void> => {
 }
 
 /** Removes what a crash left under temporary names of `path`. Only for whoever is the single writer of it. */
-export const removeTemporaries = async (path: string): Promise<void> => {
-  const prefix = `${basename(path)}${TEMPORARY}`
-  for (const name of await readdir(dirname(path)))
-    if (name.startsWith(prefix)) await rm(join(dirname(path), name), { recursive: true, force: true })
+export const removeTemporaries = (path: string): Promise<void> => removeLeftovers(dirname(path), basename(path))
+
+/** Removes what a crash left under temporary names in a folder, of names that begin so. Only for its single writer. */
+export const removeLeftovers = async (folder: string, beginning = ''): Promise<void> => {
+  for (const name of await readdir(folder))
+    if (name.startsWith(beginning) && name.includes(TEMPORARY))
+      await rm(join(folder, name), { recursive: true, force: true })
 }

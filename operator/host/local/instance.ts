@@ -31,6 +31,7 @@ import { type Intent, localSpec, needsRestart } from './intent.ts'
 import { IntentFile } from './intent-file.ts'
 import { ensureData, launchInstance, writeInstanceConfig } from './launch.ts'
 import { dropOldLogs } from './log-files.ts'
+import { isPortFree } from './ports.ts'
 import { Retry } from './retry.ts'
 import type { Surroundings } from './surroundings.ts'
 import { Turns } from './turns.ts'
@@ -255,10 +256,21 @@ export class Instance {
     const lineage = this.intent.lineage ?? `template:${(await this.#host.template()).key}`
     await this.#intent.change(intent => ({ ...intent, lineage }))
     await ensureData(this.#host, this.folders, this.intent)
+    await this.#keepPortFree()
     const { reach, postgres } = this.#host
     const launched = { spec: this.intent.spec, listen: reach.listen, tls: this.#host.tls() !== undefined, postgres }
     await this.#intent.change(intent => ({ ...intent, initialized: true, launched }))
     return launchInstance(this.#host, this.folders, this.intent)
+  }
+
+  /** An instance that never ran was told to nobody: while its data was made, somebody else may have taken its port. */
+  async #keepPortFree(): Promise<void> {
+    const { ports, reach } = this.#host
+    const { connectionLimit, port, uid } = this.intent
+    if (connectionLimit !== undefined || (await isPortFree(reach.listen, port))) return
+    const another = await ports.give(uid)
+    await this.#intent.change(intent => ({ ...intent, port: another }))
+    ports.giveBack(port, uid)
   }
 
   async #bringDown(): Promise<void> {

@@ -29,7 +29,7 @@ const intentSchema = z.object({
   initialized: z.boolean().default(false),
   /** What the last launch was given; a running server is compared with it. */
   launched: z.object({ spec: specSchema, listen: z.string(), tls: z.boolean(), postgres: z.string() }).optional(),
-  /** The tenant's connection limit as it stands in the database. */
+  /** The tenant's connection limit as it stands in the database; absent as long as the server never answered. */
   connectionLimit: z.int().optional(),
   /** Set when a destroy keeps the data. */
   retainedUntil: z.string().optional(),

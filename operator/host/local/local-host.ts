@@ -9,6 +9,7 @@ import type { Registry } from 'prom-client'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import type { ResourceKey } from '../../../lib/model/resource.ts'
 import type { CredentialSet } from '../../../runtime/credentials/credentials.ts'
+import { removeLeftovers } from '../../../runtime/files/durable-file.ts'
 import type { Log } from '../../../runtime/log/log.ts'
 import { type PostgresBinaries, postgresVersion } from '../../../runtime/postgres/binaries.ts'
 import { isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
@@ -236,6 +237,7 @@ class OpenLocalHost implements LocalHost {
   async #load(name: string): Promise<void> {
     const file = join(this.#folders.environments, name, INTENT_FILE)
     try {
+      await removeLeftovers(join(this.#folders.environments, name))
       const intent = await readIntent(file)
       if (intent === undefined) return
       const folders = instanceFolders(this.#folders, intent)
