@@ -36,7 +36,13 @@ export interface PhaseMove {
   readonly to: Phase
 }
 
-export const operatorWorld = (options: { readonly namespaces?: Namespaces } = {}) => {
+export const operatorWorld = (
+  options: {
+    readonly namespaces?: Namespaces
+    /** Runs right after a status was written, before the operator goes on. */
+    readonly afterStatus?: (store: ResourceStore, environment: Environment) => Promise<void>
+  } = {},
+) => {
   let nowMs = CREATED_MS
   const now = (): number => nowMs
   const store = memoryStore(now)
@@ -55,6 +61,7 @@ export const operatorWorld = (options: { readonly namespaces?: Namespaces } = {}
       const [from, to] = [before, after].map(it => (it?.status as EnvironmentStatus | undefined)?.phase ?? 'requested')
       if (from !== to) moves.push({ from: from!, to: to! })
       assert.ok(isLegalMove(from!, to!), `illegal move ${from} -> ${to}`)
+      await options.afterStatus?.(store, after as unknown as Environment)
       return after
     },
   }

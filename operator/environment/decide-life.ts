@@ -98,8 +98,7 @@ const isExhausted = (
   const failedStarts = (instance?.startFailures ?? 0) - recollection.attempt.failuresBefore
   return (
     elapsedMs(since, nowMs) >= limits.attemptDeadlineMs ||
-    // What is remembered of another attempt does not count against this one.
-    (recollection.attempt.since === since && failedStarts >= limits.maxFailedStarts) ||
+    failedStarts >= limits.maxFailedStarts ||
     (trouble?.count ?? 0) >= limits.maxFailedStarts
   )
 }

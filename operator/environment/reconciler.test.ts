@@ -3,6 +3,7 @@ import { conditionOf } from '../../crds/conditions.ts'
 import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { ANNOTATIONS, ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
+import { keyOf } from '../../lib/model/resource.ts'
 import { CREATED_MS } from '../../testkit/gen.ts'
 import { operatorWorld } from '../../testkit/operator-world.ts'
 
@@ -301,6 +302,24 @@ describe('the environment reconciler', () => {
       world.restart()
       const renewed = await world.settle(key)
       assert.equal(renewed?.status?.phase, 'ready')
+      assert.equal(conditionOf(renewed.status.conditions, 'Expired'), undefined)
+    })
+
+    it('loses to a renewal that comes while it is at it', async () => {
+      const expiresAt = new Date(CREATED_MS + 9 * HOUR).toISOString()
+      const world = operatorWorld({
+        afterStatus: async (store, made) => {
+          const expired = conditionOf(made.status?.conditions, 'Expired') !== undefined
+          if (!expired || made.spec.expiresAt !== undefined) return
+          await store.patch(environmentType, keyOf(made), { spec: { expiresAt } }, { uid: made.metadata.uid })
+        },
+      })
+      const key = await world.create({ kind: 'preview', ttlHours: 1 })
+      await world.settle(key)
+      world.pass(2 * HOUR)
+      const renewed = await world.settle(key)
+      assert.equal(renewed?.status?.phase, 'ready')
+      assert.equal(renewed.status.expiresAt, expiresAt)
       assert.equal(conditionOf(renewed.status.conditions, 'Expired'), undefined)
     })
 

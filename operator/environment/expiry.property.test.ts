@@ -1,0 +1,62 @@
+/** A preview, its clock, renewals and crashes: it is never swept early, and an acknowledged renewal never loses. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { Died } from '../../testkit/counting-ports.ts'
+import { sized } from '../../testkit/full.ts'
+import { CREATED_MS } from '../../testkit/gen.ts'
+import { operatorWorld } from '../../testkit/operator-world.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+type Step =
+  | { readonly do: 'look'; readonly dieAfter: number | undefined }
+  | { readonly do: 'pass'; readonly ms: number }
+  | { readonly do: 'renew'; readonly hours: number }
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    do: fc.constant('look' as const),
+    dieAfter: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+  }),
+  fc.record({ do: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 90 * MINUTE }) }),
+  fc.record({ do: fc.constant('renew' as const), hours: fc.integer({ min: 1, max: 3 }) }),
+)
+
+describe('a preview and its expiry', () => {
+  it('is swept a minute after the last expiry that was acknowledged, and never before', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async steps => {
+        const world = operatorWorld()
+        const key = await world.create({ kind: 'preview', ttlHours: 1 })
+        await world.settle(key)
+        let expiresAtMs = CREATED_MS + HOUR
+        const isAsked = async (): Promise<boolean> =>
+          (await world.get(key))?.metadata.deletionTimestamp !== undefined || (await world.get(key)) === undefined
+        for (const each of steps) {
+          if (each.do === 'pass') world.pass(each.ms)
+          if (each.do === 'renew' && !(await isAsked())) {
+            // The store took it: from now on nothing older counts, whatever its condition says.
+            expiresAtMs = Math.max(expiresAtMs, world.now() + each.hours * HOUR)
+            await world.edit(key, { expiresAt: new Date(expiresAtMs).toISOString() })
+          }
+          if (each.do !== 'look' || (await isAsked())) continue
+          world.restart(each.dieAfter)
+          await world.reconcile(key).catch((error: unknown) => {
+            if (!(error instanceof Died)) throw error
+            world.restart()
+          })
+          if (await isAsked()) assert.ok(world.now() >= expiresAtMs + MINUTE, 'swept before its time')
+        }
+        world.restart()
+        world.pass(Math.max(0, expiresAtMs + MINUTE - world.now()))
+        assert.equal(await world.settle(key), undefined)
+        assert.deepEqual(
+          (await world.records()).map(({ spec }) => spec.cause),
+          ['ttl'],
+        )
+      }),
+      { numRuns: sized(200, 5_000) },
+    )
+  }).timeout(120_000)
+})
