@@ -23,6 +23,8 @@ export interface BoxOptions {
   readonly program?: string
   /** Whether to open a channel to the program. */
   readonly ipc?: boolean
+  /** A new empty folder to keep the home in; in memory, where there is room, when absent. */
+  readonly folder?: string
 }
 
 /** The folder, ports and processes of one box; the home survives restarts until `remove`. */
@@ -57,7 +59,7 @@ export class BoxProcess {
 
   /** A box that was not started yet. */
   static async create(options: BoxOptions = {}): Promise<BoxProcess> {
-    const parent = fastFolder('svc-e2e-')
+    const parent = options.folder ?? fastFolder('svc-e2e-')
     chmodSync(parent, 0o755) // as root, Postgres' account passes through
     return new BoxProcess(join(parent, 'svc'), await freePorts(62), options)
   }

@@ -7,11 +7,11 @@ export interface MeasuredUsage {
   readonly connections: number
 }
 
+// backend_type is hidden from a role that is a member of nothing: a tenant's parallel workers count as sessions.
 const MEASURE = `
   select pg_catalog.pg_database_size(pg_catalog.current_database())::text as "databaseBytes",
          (select pg_catalog.count(*)::int from pg_catalog.pg_stat_activity
-           where datname = pg_catalog.current_database() and backend_type = 'client backend'
-             and usename <> current_user) as connections`
+           where datname = pg_catalog.current_database() and usename <> current_user) as connections`
 
 /** Asks the database itself. @throws the driver's error when it cannot be reached in time */
 export const measureUsage = (target: TenantTarget): Promise<MeasuredUsage> =>

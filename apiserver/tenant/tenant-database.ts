@@ -10,7 +10,8 @@ import { TENANT_DATABASE } from './connection-uri.ts'
 const CONNECT_TIMEOUT_MS = 3000
 const STATEMENT_TIMEOUT_MS = 5000
 const LOCK_TIMEOUT_MS = 1000
-const SESSION = ['search_path=pg_catalog', 'session_preload_libraries=', `lock_timeout=${LOCK_TIMEOUT_MS}`]
+/** session_preload_libraries needs no pin: only a superuser can set it for another role's sessions. */
+const SESSION = ['search_path=pg_catalog', `lock_timeout=${LOCK_TIMEOUT_MS}`]
 
 /** Where and as whom. `caCertificate` proves the server where it speaks TLS. */
 export interface TenantTarget {

@@ -2,6 +2,23 @@ import assert from 'node:assert/strict'
 import { Tenant } from '../tenant.ts'
 import type { World } from '../world.ts'
 
+/** What usage says while one session of the tenant's is open: a database with rows is over 7 MB. */
+const usageOf = async (tenant: Tenant, id: string): Promise<{ moreThanEmpty: boolean; connections: number | null }> => {
+  const session = await tenant.world.openSql(await tenant.connectionUri(id))
+  try {
+    await session.rows('select 1')
+    const usage = await tenant.world.api.expect<{ caps: { name: string; used: number | null }[] }>(
+      200,
+      'GET',
+      tenant.path(id, '/usage'),
+    )
+    const used = (name: string): number | null => usage.caps.find(cap => cap.name === name)?.used ?? null
+    return { moreThanEmpty: (used('database_bytes') ?? 0) > 7_000_000, connections: used('connections') }
+  } finally {
+    await session.close()
+  }
+}
+
 /** Somebody opens a preview, works in it, puts it to sleep, wakes it, keeps it a little longer and removes it. */
 export const wholeLife = async (world: World): Promise<void> => {
   const tenant = await Tenant.create(world)
@@ -12,6 +29,8 @@ export const wholeLife = async (world: World): Promise<void> => {
     await session.rows('create table notes (id int primary key, body text)')
     await session.rows(`insert into notes select n, 'note ' || n from generate_series(1, 1000) n`)
   })
+
+  assert.deepEqual(await usageOf(tenant, 'pr-41'), { moreThanEmpty: true, connections: 1 })
 
   await tenant.run('suspend', 'pr-41')
   assert.equal((await tenant.environment('pr-41')).phase, 'suspended')
