@@ -4,8 +4,9 @@
  *
  *   look at the store -> judge -> (under the lease: count the attempt) -> write, bound to what was seen -> record
  *
- * The look comes before the lease is checked and the write is bound to the version that was looked at. So a dispatcher
- * that slept through the loss of its lease changes nothing: whatever its successor wrote has moved the version.
+ * A dispatcher that slept through the loss of its lease changes nothing when it wakes: requests carry a number, and the
+ * store refuses one that does not rise; updates have none, so they are bound to the version that was looked at before
+ * the lease was checked, and whatever a successor wrote has moved that.
  */
 import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import type { Environment } from '../../crds/environment.ts'
@@ -182,8 +183,9 @@ const change = async (intent: PendingIntent, context: CarryContext, decision: Ch
   try {
     if (decision.do === 'delete') generation = decision.generation
     else {
-      const { resourceVersion } = decision
-      const patched = await store.patch(environmentType, key, buildPatch(contentOf(intent)), { uid, resourceVersion })
+      const resourceVersion = decision.do === 'patch' ? decision.resourceVersion : undefined
+      const preconditions = { uid, ...(resourceVersion !== undefined && { resourceVersion }) }
+      const patched = await store.patch(environmentType, key, buildPatch(contentOf(intent)), preconditions)
       generation = patched.metadata.generation
     }
     if (decision.do !== 'patch') await store.delete(environmentType, key, { uid })

@@ -12,9 +12,10 @@ import type { PendingIntent } from '../store/pending-intents.ts'
 /** What to do next. `uid` is the resource's that the environment is bound to. */
 export type IntentDecision =
   | { readonly do: 'create' }
-  | { readonly do: 'patch'; readonly uid: string; readonly resourceVersion: string }
+  /** `resourceVersion`: the write must find the resource as it was judged. */
+  | { readonly do: 'patch'; readonly uid: string; readonly resourceVersion: string | undefined }
   /** Says who asks for the deletion, then deletes. */
-  | { readonly do: 'announceAndDelete'; readonly uid: string; readonly resourceVersion: string }
+  | { readonly do: 'announceAndDelete'; readonly uid: string }
   | { readonly do: 'delete'; readonly uid: string; readonly generation: number }
   /** The store holds its effect already. */
   | { readonly do: 'done'; readonly uid: string; readonly generation: number | undefined }
@@ -52,12 +53,12 @@ const judgeCreate = (intent: PendingIntent, current: Environment | undefined): I
 }
 
 const judgeDelete = (intent: PendingIntent, current: Environment): IntentDecision => {
-  const { uid, generation, resourceVersion, deletionTimestamp } = current.metadata
+  const { uid, generation, deletionTimestamp } = current.metadata
   if (deletionTimestamp !== undefined) return { do: 'done', uid, generation }
   if (current.spec.deletionProtection === true) return { do: 'fail', error: PROTECTED }
   // Said already, by an earlier attempt; or a number from outside refuses ours, which must not stop a deletion.
   if ((current.spec.request?.seq ?? 0) >= intent.seq) return { do: 'delete', uid, generation }
-  return { do: 'announceAndDelete', uid, resourceVersion }
+  return { do: 'announceAndDelete', uid }
 }
 
 /** Judges an intent by the resource of its name, or undefined when there is none. */
@@ -75,7 +76,8 @@ export const judgeIntent = (intent: PendingIntent, current: Environment | undefi
   const { uid, generation, resourceVersion, deletionTimestamp } = current.metadata
   if (isApplied(intent, current)) return { do: 'done', uid, generation }
   if (deletionTimestamp !== undefined) return { do: 'fail', error: OVERTAKEN }
-  if (intent.verb !== 'update' && (current.spec.request?.seq ?? 0) >= intent.seq)
-    return { do: 'fail', error: OVERTAKEN }
-  return { do: 'patch', uid, resourceVersion }
+  // An update carries no number that the store would refuse if it came too late; a version does that for it.
+  if (intent.verb === 'update') return { do: 'patch', uid, resourceVersion }
+  if ((current.spec.request?.seq ?? 0) >= intent.seq) return { do: 'fail', error: OVERTAKEN }
+  return { do: 'patch', uid, resourceVersion: undefined }
 }

@@ -1,0 +1,438 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { environmentType } from '../../crds/environment-type.ts'
+import { ENVIRONMENT_GONE, OVERTAKEN, SUPERSEDED } from '../../lib/model/operation.ts'
+import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
+import type { ResourceStore } from '../../runtime/store/resource-store.ts'
+import { StoreError } from '../../runtime/store/store-error.ts'
+import { DispatchWorld, eventually, keyOfEnvironment, pathOf, USER } from '../../testkit/dispatch-world.ts'
+import { faultyStore, type StoreCall } from '../../testkit/faulty-store.ts'
+import { sized } from '../../testkit/full.ts'
+import { letGo, startStandinOperator } from '../../testkit/standin-operator.ts'
+import { NAME_TAKEN, PROTECTED } from './judge-intent.ts'
+
+const away = (): never => {
+  throw new StoreError('Unavailable', 'The store is away')
+}
+
+describe('the dispatcher', () => {
+  let world: DispatchWorld
+  /** What the operator and kubectl do. */
+  let kubectl: EmbeddedResourceStore
+  let paused: boolean
+
+  beforeEach(async () => {
+    world = await DispatchWorld.create()
+    kubectl = world.client('kubectl')
+    paused = false
+    const operator = startStandinOperator(world.client('svc-operator'), () => paused)
+    world.onClose(() => operator.stop())
+  })
+  afterEach(() => world.close())
+
+  const resourceOf = async (id: string) => {
+    const resource = await world.resource(kubectl, id)
+    assert.ok(resource)
+    return resource
+  }
+  const createByHand = (id: string) =>
+    kubectl.create(environmentType, { ...keyOfEnvironment(id), spec: { ...pathOf(id), kind: 'staging' } })
+  const statesOf = async (id: string) => (await world.rows(id)).operations.map(({ kind, state }) => `${kind} ${state}`)
+
+  describe('a create', () => {
+    it('whose name another resource has fails and frees the id; the other one is adopted', async () => {
+      await world.database.transaction(sql => sql.rows('update projects set deleted_at = now()'))
+      const foreign = await createByHand('main')
+      await world.database.transaction(sql => sql.rows('update projects set deleted_at = null'))
+      const row = await world.requestCreate('main')
+      const service = world.replica()
+      service.wake()
+      const { uid } = await world.until('main', rows => rows.uid !== null)
+      assert.equal(uid, foreign.metadata.uid)
+      const operation = await world.database.row(
+        `select o.state, o.error, e.phase from operations o join environments e on e.id = o.environment_row where e.id = $1`,
+        [row],
+      )
+      assert.deepEqual(operation, { state: 'failed', error: NAME_TAKEN, phase: 'deleted' })
+      assert.deepEqual(
+        (await world.audit()).map(({ actor, action, resource }) => ({ actor, action, resource })),
+        [{ actor: 'kubernetes:kubectl', action: 'create_environment', resource: 'shop/main' }],
+      )
+    })
+
+    it('waits for a predecessor that is being deleted', async () => {
+      const service = world.replica()
+      await world.requestCreate('main')
+      service.wake()
+      const first = await world.until('main', ({ phase }) => phase === 'ready')
+      // The end of the row, while the resource hangs on.
+      await world.request('main', 'delete')
+      paused = true
+      service.wake()
+      const deleting = await eventually(
+        () => resourceOf('main'),
+        ({ metadata }) => metadata.deletionTimestamp !== undefined,
+        'deleting',
+      )
+      await world.database.transaction(async sql => {
+        await sql.rows(`update operations set state = 'succeeded' where state = 'running'`)
+        await sql.rows(`update environments set phase = 'deleted', deleted_at = now()`)
+      })
+      await world.requestCreate('main')
+      service.wake()
+      await eventually(
+        () =>
+          world.database.row<{ error: string | null }>(
+            `select last_error as error from intents where state = 'pending'`,
+          ),
+        seen => seen?.error === 'A resource of this name is being deleted',
+        'waiting',
+      )
+      assert.deepEqual(await statesOf('main'), ['create_environment pending'])
+      await letGo(kubectl, deleting)
+      paused = false
+      const second = await world.until('main', ({ phase }) => phase === 'ready')
+      assert.notEqual(second.uid, first.uid)
+    })
+
+    it('whose answer was lost makes one resource', async () => {
+      let creates = 0
+      const store = faultyStore(world.client('svc-apiserver'), {
+        before: ({ verb }) => void (creates += Number(verb === 'create')),
+        after: ({ verb }) => (verb === 'create' && creates === 1 ? away() : undefined),
+      })
+      await world.requestCreate('main')
+      world.replica({ store })
+      const { operations } = await world.until('main', ({ phase }) => phase === 'ready')
+      assert.deepEqual(
+        operations.map(({ state }) => state),
+        ['succeeded'],
+      )
+      assert.equal((await resourceOf('main')).metadata.generation, 1)
+      assert.equal(creates, 1, 'the second attempt sees what the first one made')
+      assert.deepEqual(await world.audit(), [])
+    })
+
+    it('whose answer was lost is not resurrected when somebody deleted it before the next attempt', async () => {
+      let creates = 0
+      const plain = world.client('svc-apiserver')
+      const store = faultyStore(plain, {
+        before: call => void (creates += Number(call.verb === 'create')),
+        after: async ({ verb }) => {
+          if (verb !== 'create') return
+          const made = await resourceOf('main')
+          await kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: made.metadata.uid })
+          await letGo(world.client('svc-operator'), await resourceOf('main'))
+          away()
+        },
+      })
+      paused = true
+      await world.requestCreate('main')
+      world.replica({ store })
+      const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
+      assert.equal(operations[0]?.state, 'failed')
+      assert.equal(creates, 1)
+      assert.equal(await world.resource(kubectl, 'main'), undefined)
+      assert.deepEqual(
+        (await world.audit()).map(({ actor, action }) => `${actor} ${action}`),
+        ['kubernetes:kubectl delete_environment'],
+      )
+    })
+
+    it('that the store refuses ends failed, says why, and frees the id', async () => {
+      await world.requestCreate('main', { resources: { cpu: 'many' } })
+      world.replica()
+      const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
+      assert.match(operations[0]?.error ?? '', /spec\.resources\.cpu/)
+    })
+  })
+
+  describe('a delete', () => {
+    it('cancels a create that was tried but never arrived', async () => {
+      let isAway = true
+      const calls: StoreCall[] = []
+      const store = faultyStore(world.client('svc-apiserver'), {
+        before: call => (isAway ? away() : void calls.push(call)),
+        reading: () => (isAway ? away() : undefined),
+      })
+      await world.requestCreate('main')
+      // Caches are filled by a client that works; the calls go through the one that does not.
+      const service = world.replica({ store: { ...store, list: (type, selector) => kubectl.list(type, selector) } })
+      await eventually(
+        () => world.database.row<{ attempts: number }>('select attempts from intents'),
+        seen => (seen?.attempts ?? 0) > 0,
+        'tried',
+      )
+      await world.request('main', 'delete')
+      isAway = false
+      service.wake()
+      const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
+      assert.deepEqual(
+        operations.map(({ state, error }) => [state, error]),
+        [
+          ['failed', SUPERSEDED],
+          ['succeeded', null],
+        ],
+      )
+      assert.deepEqual(calls, [], 'the store was asked for nothing')
+      assert.deepEqual(await world.audit(), [])
+    })
+
+    it('finds a create that arrived although nobody heard of it', async () => {
+      let isAway = false
+      const store = faultyStore(world.client('svc-apiserver'), {
+        before: () => (isAway ? away() : undefined),
+        reading: () => (isAway ? away() : undefined),
+        after: ({ verb }) => {
+          if (verb !== 'create') return
+          isAway = true
+          away()
+        },
+      })
+      paused = true
+      await world.requestCreate('main')
+      const deaf = { ...store, watch: noWatch, list: (type, selector) => kubectl.list(type, selector) } as ResourceStore
+      const service = world.replica({ store: deaf })
+      await eventually(
+        () => world.resource(kubectl, 'main'),
+        seen => seen !== undefined,
+        'made',
+      )
+      await world.request('main', 'delete')
+      isAway = false
+      service.wake()
+      await eventually(
+        () => resourceOf('main'),
+        ({ metadata }) => metadata.deletionTimestamp !== undefined,
+        'deleting',
+      )
+      assert.equal((await resourceOf('main')).spec.request?.verb, 'delete')
+    })
+
+    it('supersedes a create that runs, and one that is suspended', async () => {
+      const service = world.replica()
+      paused = true
+      await world.requestCreate('running')
+      await world.requestCreate('asleep')
+      service.wake()
+      await world.until('running', ({ operations }) => operations[0]?.state === 'running')
+      await world.request('running', 'delete')
+      service.wake()
+      paused = false
+      await world.until('asleep', ({ phase }) => phase === 'ready')
+      await world.request('asleep', 'suspend')
+      service.wake()
+      await world.until('asleep', ({ phase }) => phase === 'suspended')
+      await world.request('asleep', 'delete')
+      service.wake()
+      for (const id of ['running', 'asleep']) await world.until(id, ({ phase }) => phase === 'deleted')
+      assert.deepEqual(await statesOf('running'), ['create_environment failed', 'delete_environment succeeded'])
+      assert.deepEqual(await statesOf('asleep'), [
+        'create_environment succeeded',
+        'suspend_environment succeeded',
+        'delete_environment succeeded',
+      ])
+      assert.deepEqual(await world.audit(), [])
+    })
+
+    it('of a resource that somebody protected fails and leaves it as it is', async () => {
+      const service = world.replica()
+      await world.requestCreate('main')
+      service.wake()
+      await world.until('main', ({ phase }) => phase === 'ready')
+      const { metadata } = await resourceOf('main')
+      await kubectl.patch(
+        environmentType,
+        keyOfEnvironment('main'),
+        { spec: { deletionProtection: true } },
+        { uid: metadata.uid },
+      )
+      await world.request('main', 'delete')
+      service.wake()
+      const { operations } = await world.until('main', rows => rows.operations[1]?.state === 'failed')
+      assert.equal(operations[1]?.error, PROTECTED)
+      const after = await resourceOf('main')
+      assert.deepEqual(
+        [after.metadata.deletionTimestamp, after.spec.request?.verb, (await world.rows('main')).phase],
+        [undefined, 'create', 'ready'],
+      )
+    })
+
+    it('goes after an update that lifts the protection', async () => {
+      const service = world.replica()
+      await world.requestCreate('main', { deletionProtection: true })
+      service.wake()
+      await world.until('main', ({ phase }) => phase === 'ready')
+      await world.requestUpdate('main', false)
+      await world.request('main', 'delete')
+      service.wake()
+      const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
+      assert.equal(operations[1]?.state, 'succeeded')
+    })
+  })
+
+  it('ends what is asked of an environment that is gone, and never makes it again', async () => {
+    const service = world.replica()
+    await world.requestCreate('main')
+    service.wake()
+    await world.until('main', ({ phase }) => phase === 'ready')
+    await service.stop()
+    const { metadata } = await resourceOf('main')
+    await kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: metadata.uid })
+    await eventually(
+      () => world.resource(kubectl, 'main'),
+      seen => seen === undefined,
+      'gone',
+    )
+    await createByHand('main')
+    await world.request('main', 'suspend')
+    world.replica()
+    await world.until('main', ({ uid }) => uid !== null && uid !== metadata.uid)
+    const ends = await world.database.rows(
+      `select o.kind, o.state, o.error, o.actor from operations o join environments e on e.id = o.environment_row
+        where e.uid = $1 order by o.seq`,
+      [metadata.uid],
+    )
+    assert.deepEqual(ends, [
+      { kind: 'create_environment', state: 'succeeded', error: null, actor: USER },
+      { kind: 'suspend_environment', state: 'failed', error: ENVIRONMENT_GONE, actor: USER },
+      { kind: 'delete_environment', state: 'succeeded', error: null, actor: 'kubernetes:kubectl' },
+    ])
+    assert.equal((await resourceOf('main')).spec.suspended, undefined)
+  })
+
+  it('ends a suspend that comes after somebody began the deletion as overtaken', async () => {
+    const service = world.replica()
+    await world.requestCreate('main')
+    service.wake()
+    await world.until('main', ({ phase }) => phase === 'ready')
+    paused = true
+    const { metadata } = await resourceOf('main')
+    await kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: metadata.uid })
+    await world.request('main', 'suspend')
+    service.wake()
+    const { operations } = await world.until('main', rows => rows.operations[1]?.state === 'failed')
+    assert.equal(operations[1]?.error, OVERTAKEN)
+  })
+
+  it('ends an update that a rule refuses as failed, and goes on with what follows', async () => {
+    const service = world.replica()
+    const row = await world.requestCreate('main', { resources: { storage: '5Gi' } })
+    await world.database.transaction(async sql => {
+      await sql.rows(
+        `with n as (update environments set seq = seq + 1 where id = $1 returning id, seq)
+         insert into intents (environment_row, seq, request_id, verb, payload)
+         select id, seq, 'req', 'update', '{"resources": {"storage": "1Gi"}}' from n`,
+        [row],
+      )
+    })
+    service.wake()
+    await world.until('main', ({ phase }) => phase === 'ready')
+    await world.request('main', 'suspend')
+    service.wake()
+    await world.until('main', ({ phase }) => phase === 'suspended')
+    const intents = await world.database.rows('select verb, state from intents order by seq')
+    assert.deepEqual(intents, [
+      { verb: 'create', state: 'dispatched' },
+      { verb: 'update', state: 'failed' },
+      { verb: 'suspend', state: 'dispatched' },
+    ])
+    assert.equal((await resourceOf('main')).spec.resources?.storage, '5Gi')
+  })
+
+  it('keeps what it cannot carry while the store is away; a passed deadline ends the operation, not the work', async () => {
+    let isAway = true
+    const store = faultyStore(world.client('svc-apiserver'), { before: () => (isAway ? away() : undefined) })
+    await world.requestCreate('main')
+    await world.database.transaction(sql => sql.rows(`update operations set deadline_at = now() - interval '1 s'`))
+    const service = world.replica({ store })
+    const failed = await world.until('main', ({ operations }) => operations[0]?.state === 'failed')
+    assert.match(failed.operations[0]?.error ?? '', /^deadline_exceeded: .*may still become ready/)
+    isAway = false
+    service.wake()
+    const ready = await world.until('main', ({ phase }) => phase === 'ready')
+    assert.deepEqual(ready.operations, failed.operations)
+  })
+
+  it('loses no field to others who write the same resource all the time', async () => {
+    const service = world.replica()
+    const row = await world.requestCreate('main')
+    service.wake(row)
+    await world.until('main', ({ phase }) => phase === 'ready')
+    const { metadata } = await resourceOf('main')
+    let writes = 0
+    let isOver = false
+    const storm = (async () => {
+      while (!isOver) {
+        await kubectl.patch(
+          environmentType,
+          keyOfEnvironment('main'),
+          { metadata: { annotations: { storm: String(++writes) } } },
+          { uid: metadata.uid },
+        )
+        await sleep(10)
+      }
+    })()
+    for (let round = 0; round < sized(3, 20); round++) {
+      for (const [verb, phase] of [
+        ['suspend', 'suspended'],
+        ['resume', 'ready'],
+      ] as const) {
+        await world.requestUpdate('main', verb === 'suspend')
+        await world.request('main', verb)
+        service.wake(row)
+        await world.until('main', rows => rows.phase === phase && rows.operations.at(-1)?.state === 'succeeded')
+      }
+    }
+    isOver = true
+    await storm
+    const { metadata: after, spec } = await resourceOf('main')
+    assert.equal(after.annotations['storm'], String(writes))
+    assert.deepEqual([spec.deletionProtection, spec.suspended], [false, false])
+    assert.deepEqual(await world.audit(), [])
+  })
+
+  it('carries many environments at once, but never two intents of one', async () => {
+    const count = 40
+    const inFlight = new Map<string, number>()
+    let most = 0
+    const store = faultyStore(world.client('svc-apiserver'), {
+      before: ({ kind, name }) => {
+        if (kind !== 'Environment') return
+        inFlight.set(name, (inFlight.get(name) ?? 0) + 1)
+        most = Math.max(most, inFlight.size)
+        assert.equal(inFlight.get(name), 1)
+      },
+      after: ({ name }) => void inFlight.delete(name),
+    })
+    const ids = Array.from({ length: count }, (_, index) => `pr-${index}`)
+    for (const id of ids) await world.requestCreate(id)
+    const service = world.replica({ store })
+    service.wake()
+    for (const id of ids) await world.until(id, ({ phase }) => phase === 'ready')
+    await Promise.all(
+      ids.map(async id => {
+        await world.requestUpdate(id, true)
+        await world.requestUpdate(id, false)
+        await world.request(id, 'suspend')
+      }),
+    )
+    service.wake()
+    for (const id of ids) await world.until(id, ({ phase }) => phase === 'suspended')
+    assert.ok(most > 1, `at most ${most} at once`)
+    const carried = await world.database.rows<{ inOrder: boolean }>(
+      `select bool_and(dispatched_at >= before) as "inOrder" from (select dispatched_at,
+         lag(dispatched_at, 1, '-infinity') over (partition by environment_row order by seq) as before from intents) i`,
+    )
+    assert.deepEqual(carried, [{ inOrder: true }])
+    assert.deepEqual(await world.audit(), [])
+  })
+})
+
+/** A watch on which nothing ever comes. */
+const noWatch: ResourceStore['watch'] = (_type, { signal }) => ({
+  [Symbol.asyncIterator]: () => ({
+    next: () =>
+      new Promise(resolve => signal.addEventListener('abort', () => resolve({ done: true, value: undefined }))),
+  }),
+})
