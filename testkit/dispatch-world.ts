@@ -73,7 +73,8 @@ export class DispatchWorld {
   }
 
   static async create(): Promise<DispatchWorld> {
-    const world = new DispatchWorld(await controlPlaneDatabase(), await storeDatabase())
+    const [controlPlane, storeUrl] = await Promise.all([controlPlaneDatabase(), storeDatabase()])
+    const world = new DispatchWorld(controlPlane, storeUrl)
     await insertOrganization(world.database, ORGANIZATION, ORGANIZATION)
     await putProject(world.database, {
       organizationId: ORGANIZATION,

@@ -191,7 +191,7 @@ describe('the dispatcher', () => {
       })
       paused = true
       await world.requestCreate('main')
-      const deaf = { ...store, watch: noWatch, list: (type, selector) => kubectl.list(type, selector) } as ResourceStore
+      const deaf: ResourceStore = { ...store, watch: noWatch, list: (type, selector) => kubectl.list(type, selector) }
       const service = world.replica({ store: deaf })
       await eventually(
         () => world.resource(kubectl, 'main'),
@@ -361,9 +361,9 @@ describe('the dispatcher', () => {
     await world.until('main', ({ phase }) => phase === 'ready')
     const { metadata } = await resourceOf('main')
     let writes = 0
-    let isOver = false
+    const over = new AbortController()
     const storm = (async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         await kubectl.patch(
           environmentType,
           keyOfEnvironment('main'),
@@ -384,7 +384,7 @@ describe('the dispatcher', () => {
         await world.until('main', rows => rows.phase === phase && rows.operations.at(-1)?.state === 'succeeded')
       }
     }
-    isOver = true
+    over.abort()
     await storm
     const { metadata: after, spec } = await resourceOf('main')
     assert.equal(after.annotations['storm'], String(writes))
