@@ -12,6 +12,8 @@ import { cancelUntriedRequests, insertRequest, insertUpdateIntent } from '../api
 import { failOpenOperation } from '../apiserver/store/operations.ts'
 import { insertOrganization } from '../apiserver/store/organizations.ts'
 import { putProject } from '../apiserver/store/projects.ts'
+import type { DeletionRecord } from '../crds/deletion-record.ts'
+import { deletionRecordType } from '../crds/deletion-record-type.ts'
 import type { Environment, EnvironmentSpec } from '../crds/environment.ts'
 import { environmentType } from '../crds/environment-type.ts'
 import { projectNamespace } from '../crds/metadata.ts'
@@ -201,14 +203,18 @@ export class DispatchWorld {
 
   /** The rows of an environment's latest incarnation. */
   async rows(environmentId: string): Promise<Rows> {
-    const row = await this.database.row<Rows>(
+    const rows = await this.#findRows(environmentId)
+    if (rows === undefined) throw new Error(`No environment ${environmentId}`)
+    return rows
+  }
+
+  #findRows(environmentId: string): Promise<Rows | undefined> {
+    return this.database.row<Rows>(
       `select e.phase, e.uid, coalesce((select jsonb_agg(jsonb_build_object('kind', kind, 'state', state, 'actor', actor,
          'error', error, 'result', result) order by seq) from operations o where o.environment_row = e.id), '[]') as operations
        from environments e where e.environment_id = $1 and e.replaced_at is null`,
       [environmentId],
     )
-    if (row === undefined) throw new Error(`No environment ${environmentId}`)
-    return row
   }
 
   audit(): Promise<readonly AuditRow[]> {
@@ -219,11 +225,17 @@ export class DispatchWorld {
 
   /** The rows once they satisfy a condition. */
   async until(environmentId: string, condition: (rows: Rows) => boolean, what = condition.toString()): Promise<Rows> {
+    const nothing: Rows = { phase: 'none', uid: null, operations: [] }
     return eventually(
-      async () => this.rows(environmentId),
-      rows => condition(rows),
-      what,
+      async () => (await this.#findRows(environmentId)) ?? nothing,
+      condition,
+      `${environmentId}: ${what}`,
     )
+  }
+
+  /** What the operator left behind and nobody has read yet. */
+  async deletionRecords(store: ResourceStore): Promise<readonly DeletionRecord[]> {
+    return (await store.list(deletionRecordType, { namespace: OPERATOR_NAMESPACE })).items
   }
 
   async resource(store: ResourceStore, environmentId: string): Promise<Environment | undefined> {

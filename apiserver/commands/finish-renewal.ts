@@ -2,13 +2,13 @@
 import { environmentType } from '../../crds/environment-type.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { insertAuditEvent } from '../store/audit.ts'
-import type { Database } from '../store/database.ts'
 import {
   type EnvironmentRow,
   findEnvironmentById,
   lockEnvironmentById,
   setRenewedExpiry,
 } from '../store/environments.ts'
+import type { ControlPlaneSql } from '../store/fenced-transactions.ts'
 import { abandonRenewal, applyRenewal, listStaleRenewals, type RenewalRow } from '../store/renewals.ts'
 import type { Sql } from '../store/sql.ts'
 import { environmentResource } from './call-events.ts'
@@ -43,7 +43,7 @@ export const finishStaleRenewals = async ({
   store,
   olderThanSeconds = STALE_SECONDS,
 }: {
-  readonly database: Database
+  readonly database: ControlPlaneSql
   readonly store: ResourceStore
   readonly olderThanSeconds?: number
 }): Promise<void> => {

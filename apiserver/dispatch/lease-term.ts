@@ -3,6 +3,7 @@
  * carried. In that order, so that a create which was lost sight of meets the end of its resource before it is tried again.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { finishStaleRenewals } from '../commands/finish-renewal.ts'
 import { Projector, type ProjectorOptions } from '../projector/projector.ts'
 import type { ControlPlaneSql } from '../store/fenced-transactions.ts'
 import { fencedTransactions } from '../store/fenced-transactions.ts'
@@ -81,7 +82,7 @@ export class LeaseTerm {
       ...shared,
       ...underLease,
       ...(projectConcurrency !== undefined && { concurrency: projectConcurrency }),
-      settleRenewals: async () => undefined,
+      settleRenewals: () => finishStaleRenewals({ database, store: shared.store }),
     })
     this.#projector = projector
     await projector.start(signal)

@@ -80,7 +80,9 @@ const columnsOf = ({ row, resource }: FoldInput, outstanding: Outstanding): Fold
   // A field that a command has set and that is on its way keeps the command's value.
   const isOnItsWay = (field: keyof EnvironmentSpec): boolean =>
     outstanding.intents.some(intent => field in specChangesOf(intent))
-  const keepsExpiry = outstanding.renewal || isOnItsWay('expiresAt')
+  // The same for a renewal, unless the resource shows a new expiry: whoever set that was later than what was folded last.
+  const isShownExpiryOld = spec.expiresAt === row.observedSpec?.expiresAt
+  const keepsExpiry = isOnItsWay('expiresAt') || (outstanding.renewal && isShownExpiryOld)
   const expiresAt = spec.expiresAt ?? status?.expiresAt
   const expiry = expiresAt === undefined ? null : new Date(expiresAt)
   return {

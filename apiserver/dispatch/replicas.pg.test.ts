@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import type { Environment } from '../../crds/environment.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { Cache } from '../../runtime/controller/cache.ts'
+import { Reflector } from '../../runtime/controller/reflector.ts'
+import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
+import { silentLog } from '../../runtime/log/log.ts'
+import { type CallCounter, callCounter, countingStore } from '../../testkit/counting-ports.ts'
+import { DispatchWorld, eventually, keyOfEnvironment } from '../../testkit/dispatch-world.ts'
+import { sized } from '../../testkit/full.ts'
+import { startStandinOperator } from '../../testkit/standin-operator.ts'
+import type { ControlPlaneSql } from '../store/fenced-transactions.ts'
+import type { DispatchAndProjection } from './start-dispatch-and-projection.ts'
+
+/** What is done to an environment between its create and its delete. */
+type Step = 'suspend' | 'resume' | 'protect' | 'unprotect' | 'edit'
+
+/** By how much each raises the generation: once for our own change, or twice it was done twice. */
+const RAISES: Readonly<Record<Step | 'create' | 'delete', number>> = {
+  create: 1,
+  suspend: 1,
+  resume: 1,
+  protect: 1,
+  unprotect: 1,
+  edit: 1,
+  delete: 2, // says who asks, and begins
+}
+
+const countingDatabase = (database: ControlPlaneSql, counter: CallCounter): ControlPlaneSql => ({
+  rows: (text, values) => counter.read(() => database.rows(text, values)),
+  row: (text, values) => counter.read(() => database.row(text, values)),
+  transaction: work => counter.count('transaction', () => database.transaction(work)),
+})
+
+describe('dispatch and projection by replicas that die or take turns', () => {
+  let world: DispatchWorld
+  let kubectl: EmbeddedResourceStore
+  const generations = new Map<string, number>()
+  let edits = 0
+
+  before(async () => {
+    world = await DispatchWorld.create()
+    kubectl = world.client('kubectl')
+    const operator = startStandinOperator(world.client('svc-operator'))
+    world.onClose(() => operator.stop())
+    const cache = new Cache<Environment>({ log: silentLog })
+    cache.subscribe(({ object: { metadata } }) => {
+      generations.set(metadata.name, Math.max(metadata.generation, generations.get(metadata.name) ?? 0))
+    })
+    const reflector = new Reflector({ store: kubectl, type: environmentType, sink: cache, log: silentLog })
+    reflector.start()
+    world.onClose(() => reflector.stop())
+  })
+  after(() => world.close())
+
+  /** Lives a life through the API and kubectl, waiting for each step as callers must. */
+  const live = async (id: string, steps: readonly Step[], wake: () => void): Promise<void> => {
+    const done = (count: number) =>
+      world.until(id, ({ operations }) => operations.length === count && operations.at(-1)?.state === 'succeeded')
+    let operations = 1
+    await world.requestCreate(id)
+    wake()
+    await done(operations)
+    for (const step of steps) {
+      if (step === 'suspend' || step === 'resume') {
+        await world.request(id, step)
+        wake()
+        await done(++operations)
+      } else if (step === 'edit') {
+        const resource = await world.resource(kubectl, id)
+        assert.ok(resource)
+        const patch = { spec: { image: `postgres:17-${++edits}` } }
+        await kubectl.patch(environmentType, keyOfEnvironment(id), patch, { uid: resource.metadata.uid })
+      } else {
+        await world.requestUpdate(id, step === 'protect')
+        wake()
+      }
+    }
+    if (steps.findLast(step => step === 'protect' || step === 'unprotect') === 'protect')
+      await world.requestUpdate(id, false)
+    await world.request(id, 'delete')
+    wake()
+    await done(operations + 1)
+    await eventually(
+      () => world.resource(kubectl, id),
+      seen => seen === undefined,
+      `${id} gone`,
+    )
+  }
+
+  /** Steps that change something each: what is protected already is not protected again. */
+  const meaningful = (steps: readonly Step[]): readonly Step[] => {
+    let isProtected = false
+    return steps.filter(step => {
+      if (step !== 'protect' && step !== 'unprotect') return true
+      if (isProtected === (step === 'protect')) return false
+      isProtected = !isProtected
+      return true
+    })
+  }
+
+  const assertDoneOnce = async (id: string, steps: readonly Step[]): Promise<void> => {
+    const lifts = steps.findLast(step => step === 'protect' || step === 'unprotect') === 'protect' ? 1 : 0
+    const expected = ['create' as const, ...steps, 'delete' as const].reduce((sum, step) => sum + RAISES[step], lifts)
+    const { name } = keyOfEnvironment(id)
+    await eventually(
+      async () => generations.get(name) ?? 0,
+      seen => seen >= expected,
+      `${id} at generation ${expected}`,
+    )
+    assert.equal(generations.get(name), expected, `${id}: ${steps.join()}`)
+    const rows = await world.rows(id)
+    const asked = ['create', ...steps.filter(step => step === 'suspend' || step === 'resume'), 'delete']
+    assert.deepEqual(
+      rows.operations.map(({ kind, state }) => `${kind} ${state}`),
+      asked.map(verb => `${verb}_environment succeeded`),
+    )
+    assert.equal(rows.phase, 'deleted')
+    // An edit that was overwritten or ended before anybody looked was never seen; none is told twice.
+    const seen = (await world.audit()).filter(({ resource }) => resource === `shop/${id}`)
+    assert.ok(
+      seen.every(({ action, metadata }) => action === 'external_change' && String(metadata['fields']) === 'image'),
+    )
+    const stated = seen.map(({ metadata }) => JSON.stringify((metadata as { generation: unknown }).generation))
+    assert.equal(new Set(stated).size, stated.length)
+    assert.ok(seen.length <= steps.filter(step => step === 'edit').length)
+    const left = await world.database.rows(
+      `select i.verb, i.state from intents i join environments e on e.id = i.environment_row
+        where e.environment_id = $1 and i.state <> 'dispatched'`,
+      [id],
+    )
+    assert.deepEqual(left, [])
+  }
+
+  const LIFE: readonly Step[] = ['suspend', 'edit', 'resume', 'protect', 'unprotect']
+
+  /** Lives a life with a replica that dies after so many mutating calls, and is followed by one that does not. */
+  const liveWithDeath = async (id: string, dieAfter: number | undefined): Promise<readonly string[]> => {
+    const died = Promise.withResolvers<undefined>()
+    const counter = callCounter({ dieAfter, onDeath: () => died.resolve(undefined) })
+    let current: DispatchAndProjection = world.replica({
+      store: countingStore(world.client('svc-apiserver'), counter),
+      database: countingDatabase(world.database, counter),
+    })
+    const followed = died.promise.then(async () => {
+      await current.stop()
+      current = world.replica()
+    })
+    await live(id, LIFE, () => current.wake())
+    await eventually(
+      () => world.deletionRecords(kubectl),
+      records => records.length === 0,
+      'record folded',
+    )
+    if (dieAfter !== undefined && counter.calls.length >= dieAfter) await followed
+    await current.stop()
+    await assertDoneOnce(id, LIFE)
+    return counter.calls
+  }
+
+  it('ends like an undisturbed run when the process dies after any of its writes', async function () {
+    this.timeout(sized(60_000, 300_000))
+    const steps = await liveWithDeath('undisturbed', undefined)
+    assert.ok(steps.includes('store.delete DeletionRecord'))
+    const all = Array.from({ length: steps.length }, (_, index) => index + 1)
+    const stride = sized(Math.ceil(steps.length / 6), 1)
+    // Another part of them in each run of the small size.
+    const offset = Math.floor(Math.random() * stride)
+    for (const dieAfter of all.filter(step => (step + offset) % stride === 0))
+      await liveWithDeath(`death-${dieAfter}`, dieAfter)
+  })
+
+  it('does nothing twice while the lease moves between two that both work', async function () {
+    this.timeout(sized(60_000, 300_000))
+    const step = fc.constantFrom<Step>('suspend', 'resume', 'protect', 'unprotect', 'edit')
+    const lives = fc.array(fc.array(step, { maxLength: 5 }).map(meaningful), { minLength: 3, maxLength: 4 })
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(lives, fc.infiniteStream(fc.integer({ min: 5, max: 150 })), async (plans, pauses) => {
+        run += 1
+        // The former holder hears of its loss late, and works on meanwhile as well as it can.
+        const config = { leaseRenewEveryMs: 400, leasePollEveryMs: 10 }
+        const replicas = [world.replica({ config }), world.replica({ config })]
+        const over = new AbortController()
+        let moves = 0
+        const mover = (async () => {
+          for (const pause of pauses) {
+            await sleep(pause, undefined, { signal: over.signal }).catch(() => undefined)
+            if (over.signal.aborted) return
+            await world.database.transaction(sql => sql.rows(`update leases set expires_at = '-infinity'`))
+            moves += 1
+          }
+        })()
+        const ids = plans.map((_, index) => `life-${run}-${index}`)
+        try {
+          const wake = (): void => replicas.forEach(replica => replica.wake())
+          await Promise.all(plans.map((plan, index) => live(ids[index]!, plan, wake)))
+        } finally {
+          over.abort()
+          await mover
+          await Promise.all(replicas.map(replica => replica.stop()))
+        }
+        assert.ok(moves > 0)
+        for (const [index, plan] of plans.entries()) await assertDoneOnce(ids[index]!, plan)
+      }),
+      { numRuns: sized(3, 40) },
+    )
+  })
+})

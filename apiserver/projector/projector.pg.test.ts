@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict'
+import type { EnvironmentSpec } from '../../crds/environment.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
+import { OVERTAKEN } from '../../lib/model/operation.ts'
+import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
+import { DispatchWorld, eventually, keyOfEnvironment, NAMESPACE, pathOf, USER } from '../../testkit/dispatch-world.ts'
+import { startStandinOperator } from '../../testkit/standin-operator.ts'
+
+describe('the projector', () => {
+  let world: DispatchWorld
+  let kubectl: EmbeddedResourceStore
+  let paused: boolean
+
+  beforeEach(async () => {
+    world = await DispatchWorld.create()
+    kubectl = world.client('kubectl')
+    paused = false
+    const operator = startStandinOperator(world.client('svc-operator'), () => paused)
+    world.onClose(() => operator.stop())
+  })
+  afterEach(() => world.close())
+
+  const ready = async (id: string, spec: Partial<EnvironmentSpec> = {}) => {
+    await world.requestCreate(id, spec)
+    const service = world.replica()
+    service.wake()
+    await world.until(id, ({ phase }) => phase === 'ready')
+    return service
+  }
+  const resourceOf = async (id: string) => {
+    const resource = await world.resource(kubectl, id)
+    assert.ok(resource)
+    return resource
+  }
+  const edit = async (id: string, spec: Readonly<Record<string, unknown>>) => {
+    const { metadata } = await resourceOf(id)
+    return kubectl.patch(environmentType, keyOfEnvironment(id), { spec }, { uid: metadata.uid })
+  }
+  const deleteByHand = async (id: string) => {
+    const { metadata } = await resourceOf(id)
+    await kubectl.delete(environmentType, keyOfEnvironment(id), { uid: metadata.uid })
+  }
+  const gone = (id: string) =>
+    eventually(
+      () => world.resource(kubectl, id),
+      seen => seen === undefined,
+      `${id} gone`,
+    )
+  const brief = async () => (await world.audit()).map(({ actor, action, resource }) => `${actor} ${action} ${resource}`)
+  const operationsOf = async (id: string) =>
+    (await world.rows(id)).operations.map(({ kind, state, actor }) => `${kind} ${state} ${actor}`)
+
+  it('records a change from outside once, with fields, generations and client, and takes over what it changes', async () => {
+    const service = await ready('main')
+    await edit('main', { suspended: true, deletionProtection: true })
+    await world.until('main', ({ phase }) => phase === 'suspended')
+    const [event, ...others] = await world.audit()
+    const { uid } = await world.rows('main')
+    assert.deepEqual(event, {
+      actor: 'kubernetes:kubectl',
+      action: 'external_change',
+      resource: 'shop/main',
+      metadata: {
+        generation: { from: 1, to: 2 },
+        fields: ['deletionProtection', 'suspended'],
+        observed: true,
+        uid,
+      },
+    })
+    assert.deepEqual(others, [])
+    const row = await world.database.row('select deletion_protection as protected from environments')
+    assert.deepEqual(row, { protected: true })
+    await service.stop()
+    await world.replica().ready()
+    assert.equal((await world.audit()).length, 1)
+  })
+
+  it('ends an operation that a change from outside makes unreachable', async () => {
+    const service = await ready('main')
+    paused = true
+    await world.request('main', 'suspend')
+    service.wake()
+    await eventually(
+      () => resourceOf('main'),
+      ({ spec }) => spec.suspended === true,
+      'suspending',
+    )
+    await edit('main', { suspended: false })
+    const { operations } = await world.until('main', rows => rows.operations[1]?.state === 'failed')
+    assert.equal(operations[1]?.error, OVERTAKEN)
+    paused = false
+    await eventually(brief, seen => seen.length === 1, 'recorded')
+    assert.deepEqual(await brief(), ['kubernetes:kubectl external_change shop/main'])
+  })
+
+  it('tells our own change and one from outside apart that it sees at once', async () => {
+    const service = await ready('main')
+    await service.stop()
+    await world.request('main', 'suspend')
+    await world.requestUpdate('main', true)
+    await edit('main', { image: 'postgres:17.10' })
+    const again = world.replica()
+    await again.ready()
+    again.wake()
+    await world.until('main', ({ phase }) => phase === 'suspended')
+    const events = await world.audit()
+    assert.deepEqual(
+      events.map(({ action, metadata }) => [action, metadata['fields']]),
+      [['external_change', ['image']]],
+    )
+  })
+
+  for (const isDown of [false, true]) {
+    const when = isDown ? 'while nobody looked' : 'while we look'
+    it(`records what expiry deleted ${when} as an operation and an event of system:ttl`, async () => {
+      const service = await ready('pr-1', {
+        kind: 'preview',
+        expiresAt: '2026-01-01T00:00:00Z',
+        deletionPolicy: 'Retain',
+      })
+      if (isDown) await service.stop()
+      const { metadata } = await resourceOf('pr-1')
+      const expired = {
+        type: 'Expired',
+        status: 'True',
+        reason: 'Expired',
+        message: '',
+        observedGeneration: 1,
+        lastTransitionTime: '2026-01-01T00:01:00Z',
+      } as const
+      const sweeper = world.client('svc-operator')
+      await sweeper.patchStatus(
+        environmentType,
+        keyOfEnvironment('pr-1'),
+        { conditions: [expired] },
+        { uid: metadata.uid },
+      )
+      await sweeper.delete(environmentType, keyOfEnvironment('pr-1'), { uid: metadata.uid })
+      await gone('pr-1')
+      if (isDown) await world.replica().ready()
+      const { operations } = await world.until('pr-1', ({ phase }) => phase === 'deleted')
+      assert.deepEqual(await operationsOf('pr-1'), [
+        `create_environment succeeded ${USER}`,
+        'delete_environment succeeded system:ttl',
+      ])
+      assert.deepEqual(operations[1]?.result, {
+        environment_id: 'pr-1',
+        phase: 'deleted',
+        retained: true,
+        retained_at: `/trash/${metadata.uid}`,
+      })
+      assert.deepEqual(await brief(), ['system:ttl delete_environment shop/pr-1'])
+      await eventually(
+        async () => (await kubectl.list(environmentType)).items.length,
+        left => left === 0,
+        'nothing left',
+      )
+    })
+
+    it(`folds what kubectl deleted ${when} as gone, once`, async () => {
+      const service = await ready('main')
+      if (isDown) await service.stop()
+      await deleteByHand('main')
+      await gone('main')
+      if (isDown) await world.replica().ready()
+      await world.until('main', ({ phase }) => phase === 'deleted')
+      assert.deepEqual(await operationsOf('main'), [
+        `create_environment succeeded ${USER}`,
+        'delete_environment succeeded kubernetes:kubectl',
+      ])
+      assert.deepEqual(await brief(), ['kubernetes:kubectl delete_environment shop/main'])
+    })
+
+    it(`folds what vanished ${when} without a record as gone, by nobody knows whom`, async () => {
+      const service = await ready('main')
+      paused = true
+      if (isDown) await service.stop()
+      const { metadata } = await resourceOf('main')
+      const finalizers = metadata.finalizers.filter(name => name !== ENVIRONMENT_FINALIZER)
+      await kubectl.patch(
+        environmentType,
+        keyOfEnvironment('main'),
+        { metadata: { finalizers } },
+        { uid: metadata.uid },
+      )
+      await deleteByHand('main')
+      assert.equal(await world.resource(kubectl, 'main'), undefined)
+      if (isDown) await world.replica().ready()
+      const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
+      assert.deepEqual(
+        operations[1]?.result,
+        { environment_id: 'main', phase: 'deleted' },
+        'nothing is said of the data',
+      )
+      assert.deepEqual(await brief(), ['kubernetes:unknown delete_environment shop/main'])
+    })
+  }
+
+  it('says where the data of a deletion was kept, and removes the record', async () => {
+    const service = await ready('main', { deletionPolicy: 'Retain' })
+    const { uid } = await world.rows('main')
+    await world.request('main', 'delete')
+    service.wake()
+    const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
+    assert.deepEqual(operations[1]?.result, {
+      environment_id: 'main',
+      phase: 'deleted',
+      retained: true,
+      retained_at: `/trash/${uid}`,
+    })
+    await eventually(
+      () => world.deletionRecords(kubectl),
+      records => records.length === 0,
+      'record removed',
+    )
+    assert.deepEqual(await world.audit(), [])
+  })
+
+  it('takes in what kubectl made in a project’s namespace, and leaves alone what is no project of ours', async () => {
+    const service = world.replica()
+    await service.ready()
+    const make = (id: string, namespace: string, organizationId = 'acme') => {
+      const path = { ...pathOf(id), organizationId }
+      const name = `${organizationId}.shop.${id}`
+      return kubectl.create(environmentType, { namespace, name, spec: { ...path, kind: 'staging' } })
+    }
+    await make('elsewhere', 'another-namespace')
+    await make('main', NAMESPACE, 'globex')
+    await make('main', NAMESPACE)
+    await world.until('main', ({ phase }) => phase === 'ready')
+    await world.request('main', 'suspend')
+    service.wake()
+    await world.until('main', ({ phase }) => phase === 'suspended')
+    const rows = await world.database.rows(
+      'select organization_id as organization, environment_id as id from environments',
+    )
+    assert.deepEqual(rows, [{ organization: 'acme', id: 'main' }])
+    assert.deepEqual(await brief(), ['kubernetes:kubectl create_environment shop/main'])
+    assert.deepEqual(await operationsOf('main'), [`suspend_environment succeeded ${USER}`])
+  })
+
+  it('goes on with the numbers of a resource that was applied anew from a copy', async () => {
+    const service = await ready('main')
+    await world.request('main', 'suspend')
+    service.wake()
+    await world.until('main', ({ phase }) => phase === 'suspended')
+    const { spec, metadata } = await resourceOf('main')
+    await deleteByHand('main')
+    await world.until('main', ({ phase }) => phase === 'deleted')
+    await gone('main')
+    const copy = await kubectl.create(environmentType, { ...keyOfEnvironment('main'), spec })
+    await world.until('main', ({ uid, phase }) => uid === copy.metadata.uid && phase === 'suspended')
+    await world.request('main', 'resume')
+    service.wake()
+    const { operations } = await world.until('main', ({ phase }) => phase === 'ready')
+    assert.equal(operations[0]?.state, 'succeeded')
+    assert.notEqual(copy.metadata.uid, metadata.uid)
+  })
+
+  it('removes what a create of ours made after its environment had ended', async () => {
+    const service = await ready('main')
+    await world.request('main', 'delete')
+    service.wake()
+    await world.until('main', ({ phase }) => phase === 'deleted')
+    await gone('main')
+    const [operation] = await world.database.rows<{ id: string }>(
+      `select id from operations where kind = 'create_environment'`,
+    )
+    assert.ok(operation)
+    // As a dispatcher would that slept between its look and its write.
+    await world.client('svc-apiserver').create(environmentType, {
+      ...keyOfEnvironment('main'),
+      finalizers: [ENVIRONMENT_FINALIZER],
+      spec: { ...pathOf('main'), kind: 'staging', request: { id: operation.id, seq: 1, verb: 'create' } },
+    })
+    await gone('main')
+    assert.equal((await world.rows('main')).phase, 'deleted')
+  })
+
+  it('ends an operation at its deadline and never touches it again, whatever becomes of the environment', async () => {
+    paused = true
+    await world.requestCreate('main')
+    const service = world.replica()
+    service.wake()
+    await world.until('main', rows => rows.operations[0]?.state === 'running')
+    await world.database.transaction(sql => sql.rows(`update operations set deadline_at = now()`))
+    const failed = await world.until('main', rows => rows.operations[0]?.state === 'failed')
+    assert.match(failed.operations[0]?.error ?? '', /^deadline_exceeded: .*may still become ready/)
+    paused = false
+    const after = await world.until('main', ({ phase }) => phase === 'ready')
+    assert.deepEqual(after.operations, failed.operations)
+  })
+
+  it('writes nothing while nothing changes, a new start included', async () => {
+    const service = await ready('main')
+    await ready('staging')
+    const written = () =>
+      world.database.rows(`select relname, n_tup_ins + n_tup_upd + n_tup_del as n from pg_stat_user_tables
+        where relname <> 'leases' order by relname`)
+    const versions = () => world.database.rows('select id, xmin::text from environments order by id')
+    const before = [await written(), await versions(), (await kubectl.list(environmentType)).resourceVersion]
+    await service.stop()
+    await world.replica().ready()
+    const after = [await written(), await versions(), (await kubectl.list(environmentType)).resourceVersion]
+    assert.deepEqual(after, before)
+  })
+})
