@@ -56,7 +56,7 @@ describe('a preview and its expiry', () => {
           ['ttl'],
         )
       }),
-      { numRuns: sized(200, 5_000) },
+      { numRuns: sized(200, 3_000) },
     )
   }).timeout(120_000)
 })

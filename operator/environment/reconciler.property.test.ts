@@ -209,7 +209,7 @@ const live = async (steps: readonly Step[], forget: boolean): Promise<void> => {
 describe('an environment, whatever happens to it', () => {
   it('ends as its last spec demands, by legal moves, and then rests', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.boolean(), live), {
-      numRuns: sized(200, 10_000),
+      numRuns: sized(200, 4_000),
     })
   }).timeout(120_000)
 
@@ -221,7 +221,7 @@ describe('an environment, whatever happens to it', () => {
         fc.boolean(),
         (before, after, forget) => live([...before, { do: 'delete' }, ...after], forget),
       ),
-      { numRuns: sized(200, 10_000) },
+      { numRuns: sized(200, 4_000) },
     )
   }).timeout(120_000)
 })
