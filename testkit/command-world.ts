@@ -11,6 +11,7 @@ import { listAuditEvents } from '../apiserver/store/audit.ts'
 import type { Database, DatabaseOptions } from '../apiserver/store/database.ts'
 import { findMember, putMembership } from '../apiserver/store/memberships.ts'
 import type { Role } from '../lib/model/credential.ts'
+import type { Phase } from '../lib/model/environment.ts'
 import type { EnvironmentPath } from '../lib/model/identifiers.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
@@ -49,6 +50,8 @@ export interface CommandWorld {
   /** A second API process: its own pool on the same database. */
   secondProcess(options?: Partial<DatabaseOptions>): CommandDependencies
   audit(organizationId?: string): Promise<readonly AuditEventRow[]>
+  /** The actions recorded for one thing, in order. */
+  actionsOn(resourceId: string, organizationId?: string): Promise<readonly string[]>
   stop(): Promise<void>
 }
 
@@ -132,6 +135,13 @@ export const commandWorld = async (
       return depsOn(database)
     },
     audit: async (organizationId = 'acme') => (await listAuditEvents(plane.database, organizationId, 0, 100_000)).items,
+    actionsOn: async (resourceId, organizationId = 'acme') =>
+      (
+        await plane.database.rows<{ action: string }>(
+          'select action from audit_events where organization_id = $1 and resource_id = $2 order by id',
+          [organizationId, resourceId],
+        )
+      ).map(({ action }) => action),
     stop: async () => {
       await Promise.all(opened.map(database => database.stop()))
     },
@@ -159,3 +169,18 @@ export const createBody = (
 /** The body of a reply, read as a client reads it. */
 export const bodyOf = <Body>(reply: Reply<number, Body>): Body =>
   (Buffer.isBuffer(reply.body) ? JSON.parse(reply.body.toString()) : reply.body) as Body
+
+/** Puts an environment's row into a phase, as the projector does when it saw it. */
+export const setPhase = async (
+  world: CommandWorld,
+  id: string,
+  phase: Phase,
+  more: { readonly suspendedWanted?: boolean } = {},
+): Promise<void> => {
+  const spec = more.suspendedWanted === undefined ? null : JSON.stringify({ suspended: more.suspendedWanted })
+  await world.plane.database.rows(
+    `update environments set phase = $2, uid = coalesce(uid, gen_random_uuid()::text), observed_spec = coalesce($3::jsonb, observed_spec)
+     where id = $1`,
+    [id, phase, spec],
+  )
+}

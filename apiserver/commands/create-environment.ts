@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
 import { authorizeProduction, organizationNotFound } from '../auth/authorize.ts'
@@ -14,7 +15,7 @@ import {
 } from '../store/environments.ts'
 import { lockOrganization } from '../store/organizations.ts'
 import { shareProject } from '../store/projects.ts'
-import type { Sql } from '../store/sql.ts'
+import { type Sql, together } from '../store/sql.ts'
 import { operationView } from '../views/operation-view.ts'
 import type { Call, Reply } from './call.ts'
 import { callEvent, environmentResource } from './call-events.ts'
@@ -38,22 +39,24 @@ export const createEnvironment = (
   execute(deps, call, async sql => {
     const { organization_id: organizationId, project_id: projectId, environment_id: environmentId } = body
     const path: EnvironmentPath = { organizationId, projectId, environmentId }
-    const project = await shareProject(sql, organizationId, projectId)
+    const [project, current] = await together(shareProject(sql, organizationId, projectId), findEnvironment(sql, path))
     if (project === undefined) throw projectNotFound(projectId)
     authorizeProduction(call.principal, { kind: body.kind, protectProduction: project.protectProduction })
     const planned = planEnvironment(body, project, deps.settings, project.now)
-    await assertFree(sql, path)
+    if (current !== undefined && current.phase !== 'deleted') throw environmentExists(environmentId)
     await assertStartsEmpty(sql, body)
     await assertRoom(sql, deps, path)
 
-    const environment = await insertOrRefuse(sql, planned.row)
-    const request = { environmentRow: environment.id, verb: 'create' as const, payload: planned.spec }
-    const operation = await openOperation(sql, deps, call, request)
+    const id = randomUUID()
+    const [environment, operation] = await together(
+      insertOrRefuse(sql, planned.row, id),
+      openOperation(sql, deps, call, { environmentRow: id, verb: 'create', payload: planned.spec }),
+    )
     const { kind, dataMode, ttlHours, deletionProtection, deletionPolicy } = environment
     return {
       status: 202,
       body: operationView(operation),
-      wakes: environment.id,
+      wakes: id,
       audit: [
         callEvent(call, 'create_environment', environmentResource(path), {
           operation_id: operation.id,
@@ -70,15 +73,10 @@ export const createEnvironment = (
 const environmentExists = (environmentId: string): DomainError =>
   new DomainError('environment_exists', `There is an environment "${environmentId}" in this project already`)
 
-const assertFree = async (sql: Sql, path: EnvironmentPath): Promise<void> => {
-  const current = await findEnvironment(sql, path)
-  if (current !== undefined && current.phase !== 'deleted') throw environmentExists(path.environmentId)
-}
-
 /** Another call may have been faster: the index decides. */
-const insertOrRefuse = async (sql: Sql, row: NewEnvironment): Promise<EnvironmentRow> => {
+const insertOrRefuse = async (sql: Sql, row: NewEnvironment, id: string): Promise<EnvironmentRow> => {
   try {
-    return await insertEnvironment(sql, row)
+    return await insertEnvironment(sql, row, id)
   } catch (error) {
     throw violatesUnique(error, 'environments_current') ? environmentExists(row.environmentId) : error
   }

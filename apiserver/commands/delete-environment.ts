@@ -3,15 +3,15 @@ import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
 import { SUPERSEDED } from '../../lib/model/operation.ts'
 import { newId } from '../../lib/model/time-ordered-id.ts'
 import type { OperationRecord } from '../contract/operations.ts'
-import { type LockedEnvironment, markDeleted } from '../store/environments.ts'
+import { markDeleted } from '../store/environments.ts'
 import { cancelPendingIntents, cancelUntriedRequests } from '../store/intents.ts'
-import { failOpenOperation, findOpenOperation, insertDoneOperation, type OperationRow } from '../store/operations.ts'
-import type { Sql } from '../store/sql.ts'
+import { failOpenOperation, insertDoneOperation, type OperationRow } from '../store/operations.ts'
+import { type Sql, together } from '../store/sql.ts'
 import { operationView } from '../views/operation-view.ts'
 import type { Call, Reply } from './call.ts'
 import { callEvent, environmentResource } from './call-events.ts'
 import type { CommandDependencies } from './dependencies.ts'
-import { accessEnvironment, assertAlive, operationInProgress } from './environment-access.ts'
+import { type AccessedEnvironment, accessEnvironment, assertAlive, operationInProgress } from './environment-access.ts'
 import { execute } from './execute.ts'
 import { openOperation } from './open-operation.ts'
 
@@ -29,8 +29,11 @@ export const deleteEnvironment = (
     const environment = await accessEnvironment(sql, call, path)
     const { id, environmentId, deletionPolicy } = environment
     assertAlive('delete', environment)
-    const superseded = await supersede(sql, environment)
-    const cancelled = await cancelUntriedRequests(sql, id)
+    assertDeletable(environment)
+    const [superseded, cancelled] = await together(
+      failOpenOperation(sql, id, SUPERSEDED),
+      cancelUntriedRequests(sql, id),
+    )
     const neverMade = environment.uid === null && cancelled.some(intent => intent.verb === 'create')
     const operation = neverMade
       ? await endUnmade(sql, call, environment)
@@ -50,20 +53,19 @@ export const deleteEnvironment = (
     }
   })
 
-const supersede = async (sql: Sql, environment: LockedEnvironment): Promise<OperationRow | undefined> => {
-  const open = await findOpenOperation(sql, environment.id)
+/** @throws DomainError `operation_in_progress`, `deletion_protected` */
+const assertDeletable = ({ open, environmentId, deletionProtection }: AccessedEnvironment): void => {
   if (open?.kind === 'delete_environment' || open?.kind === 'run_migrations' || open?.kind === 'import')
     throw operationInProgress(open)
-  if (environment.deletionProtection)
+  if (deletionProtection)
     throw new DomainError(
       'deletion_protected',
-      `Cannot delete "${environment.environmentId}": it is protected, set deletion_protection to false first`,
+      `Cannot delete "${environmentId}": it is protected, set deletion_protection to false first`,
     )
-  return failOpenOperation(sql, environment.id, SUPERSEDED)
 }
 
 /** The create was carried nowhere and never will be: there is nothing to delete, so this is over at once. */
-const endUnmade = async (sql: Sql, call: Call, environment: LockedEnvironment): Promise<OperationRow> => {
+const endUnmade = async (sql: Sql, call: Call, environment: AccessedEnvironment): Promise<OperationRow> => {
   await cancelPendingIntents(sql, environment.id)
   const operation = await insertDoneOperation(sql, {
     id: newId('op'),

@@ -4,9 +4,9 @@ import type { Phase } from '../../lib/model/environment.ts'
 import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
 import { authorizeProduction } from '../auth/authorize.ts'
 import { type LockedEnvironment, lockEnvironment } from '../store/environments.ts'
-import { findOpenOperation, type OperationRow } from '../store/operations.ts'
+import { findOpenOperationAt, type OperationRow } from '../store/operations.ts'
 import { findProject } from '../store/projects.ts'
-import type { Sql } from '../store/sql.ts'
+import { type Sql, together } from '../store/sql.ts'
 import type { Call } from './call.ts'
 
 export const projectNotFound = (projectId: string): DomainError =>
@@ -18,15 +18,21 @@ export const environmentMissing = async (sql: Sql, path: EnvironmentPath): Promi
     ? projectNotFound(path.projectId)
     : new DomainError('environment_not_found', `There is no environment "${path.environmentId}" in this project`)
 
+/** An environment that its command alone may change until it ends. */
+export interface AccessedEnvironment extends LockedEnvironment {
+  /** The operation under way, read after the lock was had. */
+  readonly open: OperationRow | undefined
+}
+
 /**
  * Locks an environment for a caller who may change it.
  * @throws DomainError `project_not_found`, `environment_not_found`, `forbidden`
  */
-export const accessEnvironment = async (sql: Sql, call: Call, path: EnvironmentPath): Promise<LockedEnvironment> => {
-  const environment = await lockEnvironment(sql, path)
+export const accessEnvironment = async (sql: Sql, call: Call, path: EnvironmentPath): Promise<AccessedEnvironment> => {
+  const [environment, open] = await together(lockEnvironment(sql, path), findOpenOperationAt(sql, path))
   if (environment === undefined) throw await environmentMissing(sql, path)
   authorizeProduction(call.principal, environment)
-  return environment
+  return { ...environment, open }
 }
 
 export const operationInProgress = (open?: Pick<OperationRow, 'id' | 'kind'>): DomainError =>
@@ -48,14 +54,13 @@ export const invalidPhase = (verb: string, environmentId: string, phase: Phase, 
  * Lets pass what nothing else is under way on and what is neither deleted nor being deleted.
  * @throws DomainError `operation_in_progress`, `invalid_phase`
  */
-export const assertIdle = async (sql: Sql, verb: string, environment: LockedEnvironment): Promise<void> => {
-  const open = await findOpenOperation(sql, environment.id)
-  if (open !== undefined) throw operationInProgress(open)
+export const assertIdle = (verb: string, environment: AccessedEnvironment): void => {
+  if (environment.open !== undefined) throw operationInProgress(environment.open)
   assertAlive(verb, environment)
 }
 
 /** @throws DomainError `operation_in_progress` while it is being deleted from outside, `invalid_phase` when it is deleted */
-export const assertAlive = (verb: string, { phase, environmentId }: LockedEnvironment): void => {
+export const assertAlive = (verb: string, { phase, environmentId }: AccessedEnvironment): void => {
   if (phase === 'deleting') throw operationInProgress()
   if (phase === 'deleted') throw invalidPhase(verb, environmentId, phase)
 }

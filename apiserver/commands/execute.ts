@@ -66,23 +66,26 @@ const run = async <Status extends number, Body>(
   key: CallKey | undefined,
   work: (sql: Sql) => Promise<Outcome<Status, Body>>,
 ): Promise<Ran<Status, Body>> =>
-  deps.database.transaction(async sql => {
-    if (key !== undefined) {
-      const stored = await takeKeyOrReply(sql, key)
+  deps.database.transaction<Ran<Status, Body>>(
+    async sql => {
+      const stored = key === undefined ? undefined : await takeKeyOrReply(sql, key)
       if (stored !== undefined) return { stored }
-    }
-    const outcome = await work(sql)
-    const bytes = outcome.body === undefined ? undefined : Buffer.from(JSON.stringify(outcome.body))
-    await Promise.all([
-      key === undefined ? undefined : keep(sql, deps, key, outcome, bytes),
-      ...(outcome.accountEvents ?? []).map(event => insertAccountEvent(sql, event)),
-      // Last: from here to the commit others who audit in this organization wait.
-      ...(outcome.audit ?? []).map(event => insertAuditEvent(sql, event)),
-    ])
-    return { outcome, bytes }
-  })
+      const outcome = await work(sql)
+      const bytes = outcome.body === undefined ? undefined : Buffer.from(JSON.stringify(outcome.body))
+      return { outcome, bytes }
+    },
+    (sql, ran) =>
+      'stored' in ran
+        ? []
+        : [
+            ...(key === undefined ? [] : [keep(sql, deps, key, ran.outcome, ran.bytes)]),
+            ...(ran.outcome.accountEvents ?? []).map(event => insertAccountEvent(sql, event)),
+            // Last: from here to the commit others who audit in this organization wait.
+            ...(ran.outcome.audit ?? []).map(event => insertAuditEvent(sql, event)),
+          ],
+  )
 
-const keep = async (
+const keep = (
   sql: Sql,
   { sealingKey }: CommandDependencies,
   key: CallKey,
@@ -91,7 +94,7 @@ const keep = async (
 ): Promise<void> => {
   const sealed = secret !== undefined && bytes !== undefined
   const body = sealed ? sealReply(bytes, { ...key, sealingKey }) : bytes
-  await storeReply(sql, key, { status, body, sealedFor: sealed ? secret : undefined })
+  return storeReply(sql, key, { status, body, sealedFor: sealed ? secret : undefined })
 }
 
 /** Keeps a refusal, unless another call with the key has been answered meanwhile: then that answer counts. */

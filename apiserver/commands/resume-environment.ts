@@ -27,7 +27,7 @@ export const resumeEnvironment = (
 ): Promise<Reply<202, OperationRecord>> =>
   execute(deps, call, async sql => {
     const environment = await accessEnvironment(sql, call, path)
-    await assertIdle(sql, 'resume', environment)
+    assertIdle('resume', environment)
     const { id, phase, environmentId } = environment
     if (!mayResume(environment)) throw invalidPhase('resume', environmentId, phase, 'suspended or failed_recoverable')
     const operation = await openOperation(sql, deps, call, { environmentRow: id, verb: 'resume', payload: {} })

@@ -40,11 +40,13 @@ export const sealReply = (body: Buffer, context: SealContext): Buffer => {
 
 /** Undefined when it does not open: the master key was changed since, say. */
 export const openReply = (sealed: Buffer, context: SealContext): Buffer | undefined => {
+  const [iv, rest] = [sealed.subarray(0, IV_BYTES), sealed.subarray(IV_BYTES)]
+  if (rest.length < TAG_BYTES) return undefined
   // Without authTagLength Node would accept a tag cut down to four bytes.
-  const decipher = createDecipheriv(CIPHER, keyOf(context), sealed.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
-  decipher.setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  const decipher = createDecipheriv(CIPHER, keyOf(context), iv, { authTagLength: TAG_BYTES })
+  decipher.setAuthTag(rest.subarray(0, TAG_BYTES))
   try {
-    return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)), decipher.final()])
+    return Buffer.concat([decipher.update(rest.subarray(TAG_BYTES)), decipher.final()])
   } catch {
     return undefined
   }

@@ -20,7 +20,7 @@ export const suspendEnvironment = (
 ): Promise<Reply<202, OperationRecord>> =>
   execute(deps, call, async sql => {
     const environment = await accessEnvironment(sql, call, path)
-    await assertIdle(sql, 'suspend', environment)
+    assertIdle('suspend', environment)
     const { id, phase, environmentId } = environment
     if (phase !== 'ready' && phase !== 'updating' && phase !== 'failed_recoverable')
       throw invalidPhase('suspend', environmentId, phase, 'ready, updating or failed_recoverable')

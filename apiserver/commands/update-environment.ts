@@ -3,7 +3,7 @@ import { requireRole } from '../auth/authorize.ts'
 import type { EnvironmentRecord, UpdateEnvironmentBody } from '../contract/environments.ts'
 import { setDeletionRules } from '../store/environments.ts'
 import { insertUpdateIntent } from '../store/intents.ts'
-import { findOpenOperation } from '../store/operations.ts'
+import { together } from '../store/sql.ts'
 import { deletionPolicyOf, environmentView } from '../views/environment-view.ts'
 import type { Call, Reply } from './call.ts'
 import { callEvent, environmentResource } from './call-events.ts'
@@ -26,8 +26,7 @@ export const updateEnvironment = (
   execute(deps, call, async sql => {
     const before = await accessEnvironment(sql, call, path)
     if (before.kind === 'production') requireRole(call.principal, 'admin')
-    const open = await findOpenOperation(sql, before.id)
-    if (open?.kind === 'delete_environment') throw operationInProgress(open)
+    if (before.open?.kind === 'delete_environment') throw operationInProgress(before.open)
     assertAlive('update', before)
 
     const protection = body.deletion_protection ?? before.deletionProtection
@@ -37,8 +36,12 @@ export const updateEnvironment = (
       ...(policy === before.deletionPolicy ? {} : { deletionPolicy: policy }),
     }
     const isChange = Object.keys(changes).length > 0
-    if (isChange) await insertUpdateIntent(sql, before.id, call.requestId, changes)
-    const after = isChange ? await setDeletionRules(sql, before.id, protection, policy) : before
+    const [after] = isChange
+      ? await together(
+          setDeletionRules(sql, before.id, protection, policy),
+          insertUpdateIntent(sql, before.id, call.requestId, changes),
+        )
+      : [before]
     if (after === undefined) throw new Error('A locked environment is gone')
     return {
       status: 200,

@@ -8,15 +8,12 @@ import { DomainError } from '../../lib/errors/domain-error.ts'
 import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
 import type { ResourceKey } from '../../lib/model/resource.ts'
 import { isStoreError, type StoreError } from '../../runtime/store/store-error.ts'
-import type { LockedEnvironment } from '../store/environments.ts'
 import { hasPendingIntents } from '../store/intents.ts'
-import { findOpenOperation } from '../store/operations.ts'
 import { abandonRenewal, insertRenewal, type RenewalRow } from '../store/renewals.ts'
-import type { Sql } from '../store/sql.ts'
 import type { Call } from './call.ts'
 import { callMetadata } from './call-events.ts'
 import type { CommandDependencies } from './dependencies.ts'
-import { accessEnvironment, assertAlive, operationInProgress } from './environment-access.ts'
+import { type AccessedEnvironment, accessEnvironment, assertAlive, operationInProgress } from './environment-access.ts'
 
 /** A renewal that the store holds, and what it replaced there. */
 export interface WrittenRenewal {
@@ -32,17 +29,16 @@ const expired = (environmentId: string): DomainError =>
   new DomainError('environment_expired', `Cannot renew "${environmentId}": it has expired and is about to be deleted`)
 
 /** @throws DomainError why it cannot be renewed, as far as the rows tell */
-const assertRenewable = async (sql: Sql, environment: LockedEnvironment): Promise<void> => {
-  const { id, environmentId, kind, expiresAt, now } = environment
+const assertRenewable = (environment: AccessedEnvironment): void => {
+  const { open, environmentId, kind, expiresAt, now } = environment
   if (kind !== 'preview')
     throw new DomainError('not_a_preview', `Cannot renew "${environmentId}": it is ${kind}, only previews expire`)
-  const open = await findOpenOperation(sql, id)
   if (open?.kind === 'delete_environment') throw operationInProgress(open)
   assertAlive('renew', environment)
   if (expiresAt !== null && expiresAt <= now) throw expired(environmentId)
 }
 
-type BoundEnvironment = LockedEnvironment & { readonly uid: string }
+type BoundEnvironment = AccessedEnvironment & { readonly uid: string }
 
 /** The environment once nothing is on its way to the store any more. @throws DomainError `store_unavailable` if that takes too long */
 const awaitSettled = async (
@@ -54,7 +50,7 @@ const awaitSettled = async (
   for (;;) {
     const environment = await deps.database.transaction(async sql => {
       const found = await accessEnvironment(sql, call, path)
-      await assertRenewable(sql, found)
+      assertRenewable(found)
       return { ...found, waits: await hasPendingIntents(sql, found.id) }
     })
     const { uid } = environment

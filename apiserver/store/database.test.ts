@@ -5,7 +5,7 @@ import { silentLog } from '../../runtime/log/log.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from '../../testkit/control-plane-database.ts'
 import { Database } from './database.ts'
 import { CommitUnknownError } from './database-error.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, together } from './sql.ts'
 
 const isCode = (code: string) => (error: unknown) => error instanceof DomainError && error.code === code
 
@@ -59,6 +59,36 @@ describe('Database', () => {
       /swallowed/,
     )
     assert.equal(await count(), before)
+  })
+
+  it('rolls everything back when a statement fails that travels with the COMMIT, and says which', async () => {
+    const before = await count()
+    await assert.rejects(
+      plane.database.transaction(
+        async sql => {
+          await add(sql)
+        },
+        sql => [add(sql), sql.rows('insert into counted values (1)'), add(sql)],
+      ),
+      isCode('write_conflict'),
+    )
+    assert.equal(await count(), before)
+    await plane.database.transaction(
+      async sql => {
+        await add(sql)
+      },
+      sql => [add(sql), add(sql)],
+    )
+    assert.equal(await count(), before + 3)
+  })
+
+  it('throws what the first of several statements threw that were sent together', async () => {
+    await assert.rejects(
+      plane.database.transaction(sql =>
+        together(add(sql), sql.rows('insert into counted values (1)'), add(sql), sql.rows('select 1/0')),
+      ),
+      isCode('write_conflict'),
+    )
   })
 
   it('runs the work again, once to the end, when its backend was killed before the commit', async () => {

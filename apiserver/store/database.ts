@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Log } from '../../runtime/log/log.ts'
 import { CommitUnknownError, mayRetry, readDriverError, sqlState, toDomainError } from './database-error.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, together } from './sql.ts'
 
 /** How to reach the database, and the deadlines in milliseconds. */
 export interface DatabaseOptions {
@@ -110,12 +110,16 @@ export class Database implements Sql {
 
   /**
    * Runs `work` in one transaction (READ COMMITTED) and commits. `work` may be run several times, so it changes nothing
-   * but through its `Sql`; whatever it throws rolls back.
+   * but through its `Sql`; whatever it throws rolls back. `close` sends the last statements, which travel with the COMMIT
+   * in one round trip: locks that they take are held for the shortest time. One that fails rolls everything back.
    * @throws CommitUnknownError when the answer to COMMIT was lost; DomainError `database_unavailable` and those of
    * `toDomainError`; what `work` threw
    */
-  async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#persist(() => this.#attempt(work))
+  async transaction<T>(
+    work: (sql: Sql) => Promise<T>,
+    close?: (sql: Sql, result: T) => readonly Promise<unknown>[],
+  ): Promise<T> {
+    return this.#persist(() => this.#attempt(work, close))
   }
 
   /** Closes every connection once it is free. */
@@ -145,14 +149,17 @@ export class Database implements Sql {
     }
   }
 
-  async #attempt<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  async #attempt<T>(
+    work: (sql: Sql) => Promise<T>,
+    close: ((sql: Sql, result: T) => readonly Promise<unknown>[]) | undefined,
+  ): Promise<T> {
     const client = await this.#checkOut()
     let broken = true
     try {
       const begun = client.query('begin')
       begun.catch(() => undefined) // the first statement fails with it
       const result = await this.#workOrRollBack(client, work)
-      await this.#commit(client)
+      await this.#commit(client, close?.(sqlOn(client), result) ?? [])
       broken = false
       return result
     } catch (error) {
@@ -175,7 +182,11 @@ export class Database implements Sql {
     }
   }
 
-  async #commit(client: pg.PoolClient): Promise<void> {
+  async #commit(client: pg.PoolClient, closing: readonly Promise<unknown>[]): Promise<void> {
+    const closed = together(...closing).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    )
     let outcome: string
     try {
       outcome = (await client.query('commit')).command
@@ -184,7 +195,10 @@ export class Database implements Sql {
       if (/^(40|23)/.test(sqlState(error) ?? '')) throw new RolledBack(error)
       throw new CommitUnknownError(error)
     }
-    if (outcome !== 'COMMIT') throw new RolledBack(new Error('The work swallowed an error that ended its transaction'))
+    // After a statement that failed the server answers a COMMIT with ROLLBACK.
+    const failure = await closed
+    if (outcome !== 'COMMIT')
+      throw new RolledBack(failure?.error ?? new Error('The work swallowed an error that ended its transaction'))
   }
 
   async #checkOut(): Promise<pg.PoolClient> {

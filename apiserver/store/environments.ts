@@ -2,12 +2,13 @@
  * Environments, one row an incarnation: an id used again gets a new row. Everything here is about the current one unless
  * it says otherwise. Writers beside the commands: dispatch records the uid, the projector what it observed.
  */
+import { randomUUID } from 'node:crypto'
 import type { EnvironmentSpec, EnvironmentStatus } from '../../crds/environment.ts'
 import type { DataMode, DeletionPolicy, EnvironmentKind, Phase } from '../../lib/model/environment.ts'
 import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
 import { columns } from './columns.ts'
 import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts'
-import type { Sql } from './sql.ts'
+import { type Sql, together } from './sql.ts'
 
 export interface EnvironmentRow extends EnvironmentPath {
   /** Names the incarnation. */
@@ -132,15 +133,19 @@ export type NewEnvironment = Omit<
 
 const REPLACE_DELETED = `update environments e set replaced_at = now() where ${THIS} and e.phase = 'deleted'`
 const INSERT = `insert into environments as e (organization_id, project_id, environment_id, kind, data_mode, region,
-    postgres_major, ttl_hours, expires_at, deletion_protection, deletion_policy, source_environment_id, namespace, resource_name)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) returning ${COLUMNS}, false as deleting`
+    postgres_major, ttl_hours, expires_at, deletion_protection, deletion_policy, source_environment_id, namespace, resource_name, id)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning ${COLUMNS}, false as deleting`
 /**
- * Begins an incarnation; one that is deleted makes room for it.
+ * Begins an incarnation; one that is deleted makes room for it. Give the `id` to send statements about it along.
  * @throws a unique violation of `environments_current` when there is one that is not deleted
  */
-export const insertEnvironment = async (sql: Sql, environment: NewEnvironment): Promise<EnvironmentRow> => {
-  await sql.rows(REPLACE_DELETED, keyOf(environment))
-  const row = await sql.row<EnvironmentRow>(INSERT, [
+export const insertEnvironment = async (
+  sql: Sql,
+  environment: NewEnvironment,
+  id: string = randomUUID(),
+): Promise<EnvironmentRow> => {
+  const replaced = sql.rows(REPLACE_DELETED, keyOf(environment))
+  const inserted = sql.row<EnvironmentRow>(INSERT, [
     ...keyOf(environment),
     environment.kind,
     environment.dataMode,
@@ -153,7 +158,9 @@ export const insertEnvironment = async (sql: Sql, environment: NewEnvironment): 
     environment.sourceEnvironmentId,
     environment.namespace,
     environment.resourceName,
+    id,
   ])
+  const [, row] = await together(replaced, inserted)
   if (row === undefined) throw new Error('An environment was not kept')
   return row
 }

@@ -52,6 +52,13 @@ const FIND_OPEN = `select ${OPERATION} from operations o where o.environment_row
 export const findOpenOperation = (sql: Sql, environmentRow: string): Promise<OperationRow | undefined> =>
   sql.row<OperationRow>(FIND_OPEN, [environmentRow])
 
+const FIND_OPEN_AT = `select ${OPERATION} from operations o where ${OPEN} and o.environment_row = (
+  select e.id from environments e
+  where e.organization_id = $1 and e.project_id = $2 and e.environment_id = $3 and e.replaced_at is null)`
+/** The same by the environment's path, so that it can be sent along with whatever finds or locks the environment. */
+export const findOpenOperationAt = (sql: Sql, path: EnvironmentPath): Promise<OperationRow | undefined> =>
+  sql.row<OperationRow>(FIND_OPEN_AT, [path.organizationId, path.projectId, path.environmentId])
+
 /** An open operation with what it takes to judge it. */
 export interface JudgedOperation extends OperationRow {
   /** Its intent was carried to the resource store, or may have been: somebody tried. */

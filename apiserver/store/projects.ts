@@ -31,8 +31,11 @@ const FIND = `select ${PROJECT} from projects p where ${THIS}`
 export const findProject = (sql: Sql, organizationId: string, projectId: string): Promise<ProjectRow | undefined> =>
   sql.row<ProjectRow>(FIND, [organizationId, projectId])
 
-const SHARE = `select ${PROJECT}, clock_timestamp()::timestamptz(3) as now from projects p where ${THIS} for share`
-/** Keeps the project from being changed or deleted until the transaction ends; with the time on the database's clock. */
+const SHARE = `select ${PROJECT}, clock_timestamp()::timestamptz(3) as now from projects p where ${THIS} for key share`
+/**
+ * Keeps the project from being deleted until the transaction ends, as the foreign key of an environment does anyway; with
+ * the time on the database's clock.
+ */
 export const shareProject = (
   sql: Sql,
   organizationId: string,

@@ -1,0 +1,307 @@
+-- What the migrations make, for reading; compared by schema-snapshot.test.ts. Never edited by hand.
+account_events.id bigint not null
+account_events.type text not null
+account_events.user_id text
+account_events.email text
+account_events.client_ip text
+account_events.user_agent text
+account_events.occurred_at timestamp(3) with time zone not null
+account_events.metadata jsonb not null
+account_events constraint account_events_pkey PRIMARY KEY (id)
+CREATE TRIGGER account_events_append_only BEFORE DELETE OR UPDATE ON public.account_events FOR EACH ROW EXECUTE FUNCTION refuse_audit_change() (always)
+CREATE TRIGGER account_events_no_truncate BEFORE TRUNCATE ON public.account_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change() (always)
+CREATE TRIGGER account_events_number BEFORE INSERT ON public.account_events FOR EACH ROW EXECUTE FUNCTION number_account_event() (always)
+grant select on account_events to svc_api
+grant insert (client_ip) on account_events to svc_api
+grant insert (email) on account_events to svc_api
+grant insert (metadata) on account_events to svc_api
+grant insert (type) on account_events to svc_api
+grant insert (user_agent) on account_events to svc_api
+grant insert (user_id) on account_events to svc_api
+audit_events.organization_id text not null
+audit_events.id bigint not null
+audit_events.actor text not null
+audit_events.action text not null
+audit_events.resource_kind text not null
+audit_events.resource_id text not null
+audit_events.occurred_at timestamp(3) with time zone not null
+audit_events.metadata jsonb not null
+audit_events constraint audit_events_organization_id_check CHECK ((organization_id <> ''::text))
+audit_events constraint audit_events_pkey PRIMARY KEY (organization_id, id)
+CREATE TRIGGER audit_events_append_only BEFORE DELETE OR UPDATE ON public.audit_events FOR EACH ROW EXECUTE FUNCTION refuse_audit_change() (always)
+CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON public.audit_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change() (always)
+CREATE TRIGGER audit_events_number BEFORE INSERT ON public.audit_events FOR EACH ROW EXECUTE FUNCTION number_audit_event() (always)
+grant select on audit_events to svc_api
+grant insert (action) on audit_events to svc_api
+grant insert (actor) on audit_events to svc_api
+grant insert (metadata) on audit_events to svc_api
+grant insert (organization_id) on audit_events to svc_api
+grant insert (resource_id) on audit_events to svc_api
+grant insert (resource_kind) on audit_events to svc_api
+audit_heads.organization_id text not null
+audit_heads.last_id bigint not null
+audit_heads constraint audit_heads_pkey PRIMARY KEY (organization_id)
+environments.id uuid not null default gen_random_uuid()
+environments.organization_id text not null
+environments.project_id text not null
+environments.environment_id text not null
+environments.kind text not null
+environments.data_mode text not null
+environments.region text not null
+environments.postgres_major integer not null
+environments.ttl_hours integer
+environments.expires_at timestamp(3) with time zone
+environments.deletion_protection boolean not null default false
+environments.deletion_policy text not null
+environments.source_environment_id text
+environments.namespace text not null
+environments.resource_name text not null
+environments.uid text
+environments.seq bigint not null default 0
+environments.phase text not null default 'requested'::text
+environments.status jsonb
+environments.observed_generation bigint
+environments.observed_spec jsonb
+environments.created_at timestamp(3) with time zone not null default now()
+environments.updated_at timestamp(3) with time zone not null default now()
+environments.deleted_at timestamp(3) with time zone
+environments.replaced_at timestamp(3) with time zone
+environments constraint environments_data_mode_check CHECK ((data_mode = ANY (ARRAY['snapshot'::text, 'sanitized'::text, 'schema_only'::text])))
+environments constraint environments_deletion_policy_check CHECK ((deletion_policy = ANY (ARRAY['Retain'::text, 'Delete'::text])))
+environments constraint environments_kind_check CHECK ((kind = ANY (ARRAY['production'::text, 'staging'::text, 'preview'::text])))
+environments constraint environments_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, project_id)
+environments constraint environments_phase_check CHECK ((phase = ANY (ARRAY['requested'::text, 'provisioning'::text, 'ready'::text, 'suspended'::text, 'updating'::text, 'failed_recoverable'::text, 'deleting'::text, 'deleted'::text])))
+environments constraint environments_pkey PRIMARY KEY (id)
+environments constraint environments_uid_key UNIQUE (uid)
+CREATE INDEX environments_by_age ON public.environments USING btree (organization_id, created_at, id) WHERE (replaced_at IS NULL)
+CREATE UNIQUE INDEX environments_current ON public.environments USING btree (organization_id, project_id, environment_id) WHERE (replaced_at IS NULL)
+grant insert on environments to svc_api
+grant select on environments to svc_api
+grant update on environments to svc_api
+external_changes.uid text not null
+external_changes.generation bigint not null
+external_changes.recorded_at timestamp(3) with time zone not null default now()
+external_changes constraint external_changes_pkey PRIMARY KEY (uid, generation)
+grant insert on external_changes to svc_api
+grant select on external_changes to svc_api
+idempotency_keys.scope_hash bytea not null
+idempotency_keys.key_hash bytea not null
+idempotency_keys.fingerprint bytea not null
+idempotency_keys.status integer
+idempotency_keys.headers jsonb
+idempotency_keys.body bytea
+idempotency_keys.sealed boolean not null default false
+idempotency_keys.subject_id text
+idempotency_keys.secret_expires_at timestamp(3) with time zone
+idempotency_keys.created_at timestamp(3) with time zone not null default now()
+idempotency_keys.expires_at timestamp(3) with time zone not null
+idempotency_keys constraint idempotency_keys_pkey PRIMARY KEY (scope_hash, key_hash)
+CREATE INDEX idempotency_keys_by_expiry ON public.idempotency_keys USING btree (expires_at)
+grant delete on idempotency_keys to svc_api
+grant insert on idempotency_keys to svc_api
+grant select on idempotency_keys to svc_api
+grant update on idempotency_keys to svc_api
+intents.id bigint not null generated always as identity
+intents.environment_row uuid not null
+intents.seq bigint not null
+intents.operation_id text
+intents.request_id text not null
+intents.verb text not null
+intents.payload jsonb not null
+intents.state text not null default 'pending'::text
+intents.attempts integer not null default 0
+intents.last_error text
+intents.folded boolean not null default false
+intents.created_at timestamp(3) with time zone not null default now()
+intents.dispatched_at timestamp(3) with time zone
+intents.generation bigint
+intents constraint intents_environment_row_fkey FOREIGN KEY (environment_row) REFERENCES environments(id)
+intents constraint intents_environment_row_seq_key UNIQUE (environment_row, seq)
+intents constraint intents_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES operations(id)
+intents constraint intents_pkey PRIMARY KEY (id)
+intents constraint intents_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'dispatched'::text, 'failed'::text, 'cancelled'::text])))
+intents constraint intents_verb_check CHECK ((verb = ANY (ARRAY['create'::text, 'suspend'::text, 'resume'::text, 'delete'::text, 'update'::text])))
+CREATE INDEX intents_pending ON public.intents USING btree (id) WHERE (state = 'pending'::text)
+grant insert on intents to svc_api
+grant select on intents to svc_api
+grant update on intents to svc_api
+leases.name text not null
+leases.holder text not null
+leases.term bigint not null
+leases.expires_at timestamp(3) with time zone not null
+leases constraint leases_pkey PRIMARY KEY (name)
+grant insert on leases to svc_api
+grant select on leases to svc_api
+grant update on leases to svc_api
+memberships.organization_id text not null
+memberships.user_id text not null
+memberships.role text not null
+memberships.created_at timestamp(3) with time zone not null default now()
+memberships constraint memberships_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+memberships constraint memberships_pkey PRIMARY KEY (organization_id, user_id)
+memberships constraint memberships_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'developer'::text, 'admin'::text, 'owner'::text])))
+memberships constraint memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+CREATE INDEX memberships_by_user ON public.memberships USING btree (user_id)
+grant delete on memberships to svc_api
+grant insert on memberships to svc_api
+grant select on memberships to svc_api
+grant update on memberships to svc_api
+operations.id text not null
+operations.kind text not null
+operations.state text not null default 'pending'::text
+operations.organization_id text not null
+operations.project_id text not null
+operations.environment_id text not null
+operations.environment_row uuid not null
+operations.seq bigint not null
+operations.actor text not null
+operations.request_id text not null
+operations.attempt_count integer not null default 0
+operations.result jsonb
+operations.error text
+operations.deadline_at timestamp(3) with time zone
+operations.created_at timestamp(3) with time zone not null default now()
+operations.updated_at timestamp(3) with time zone not null default now()
+operations constraint operations_check CHECK (((state = 'failed'::text) = (error IS NOT NULL)))
+operations constraint operations_environment_row_fkey FOREIGN KEY (environment_row) REFERENCES environments(id)
+operations constraint operations_id_check CHECK ((id ~ '^op_[0-9a-z]{20,40}$'::text))
+operations constraint operations_kind_check CHECK ((kind = ANY (ARRAY['create_environment'::text, 'delete_environment'::text, 'suspend_environment'::text, 'resume_environment'::text, 'run_migrations'::text, 'import'::text])))
+operations constraint operations_pkey PRIMARY KEY (id)
+operations constraint operations_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text])))
+CREATE INDEX operations_by_environment ON public.operations USING btree (environment_row, seq)
+CREATE INDEX operations_open ON public.operations USING btree (deadline_at) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]))
+CREATE UNIQUE INDEX operations_one_open ON public.operations USING btree (environment_row) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]))
+grant insert on operations to svc_api
+grant select on operations to svc_api
+grant update on operations to svc_api
+organizations.organization_id text not null
+organizations.name text not null
+organizations.created_at timestamp(3) with time zone not null default now()
+organizations.updated_at timestamp(3) with time zone not null default now()
+organizations constraint organizations_pkey PRIMARY KEY (organization_id)
+grant insert on organizations to svc_api
+grant select on organizations to svc_api
+grant update on organizations to svc_api
+projects.organization_id text not null
+projects.project_id text not null
+projects.region text not null
+projects.postgres_major integer not null
+projects.protect_production boolean not null default false
+projects.namespace text not null
+projects.created_at timestamp(3) with time zone not null default now()
+projects.updated_at timestamp(3) with time zone not null default now()
+projects.deleted_at timestamp(3) with time zone
+projects constraint projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+projects constraint projects_pkey PRIMARY KEY (organization_id, project_id)
+projects constraint projects_postgres_major_check CHECK ((postgres_major = 17))
+grant insert on projects to svc_api
+grant select on projects to svc_api
+grant update on projects to svc_api
+renewals.id bigint not null generated always as identity
+renewals.environment_row uuid not null
+renewals.ttl_hours integer not null
+renewals.expires_at timestamp(3) with time zone not null
+renewals.actor text not null
+renewals.request_id text not null
+renewals.metadata jsonb not null
+renewals.state text not null default 'pending'::text
+renewals.folded boolean not null default false
+renewals.created_at timestamp(3) with time zone not null default now()
+renewals constraint renewals_environment_row_fkey FOREIGN KEY (environment_row) REFERENCES environments(id)
+renewals constraint renewals_pkey PRIMARY KEY (id)
+renewals constraint renewals_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'applied'::text, 'abandoned'::text])))
+CREATE INDEX renewals_pending ON public.renewals USING btree (environment_row) WHERE (state = 'pending'::text)
+grant insert on renewals to svc_api
+grant select on renewals to svc_api
+grant update on renewals to svc_api
+schema_migrations.number integer not null
+schema_migrations.name text not null
+schema_migrations.sha256 text not null
+schema_migrations.applied_at timestamp with time zone not null default now()
+schema_migrations constraint schema_migrations_name_key UNIQUE (name)
+schema_migrations constraint schema_migrations_pkey PRIMARY KEY (number)
+grant select on schema_migrations to svc_api
+tokens.id text not null
+tokens.user_id text not null
+tokens.kind text not null
+tokens.name text not null
+tokens.digest bytea not null
+tokens.token_prefix text not null
+tokens.scopes text[]
+tokens.organization_id text
+tokens.created_at timestamp(3) with time zone not null default now()
+tokens.last_used_at timestamp(3) with time zone
+tokens.expires_at timestamp(3) with time zone
+tokens.revoked_at timestamp(3) with time zone
+tokens constraint tokens_digest_check CHECK ((length(digest) = 32))
+tokens constraint tokens_digest_key UNIQUE (digest)
+tokens constraint tokens_id_check CHECK ((id ~ '^tok_[0-9a-z]{20,40}$'::text))
+tokens constraint tokens_kind_check CHECK ((kind = ANY (ARRAY['personal'::text, 'agent'::text])))
+tokens constraint tokens_pkey PRIMARY KEY (id)
+tokens constraint tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+CREATE INDEX tokens_by_user ON public.tokens USING btree (user_id, created_at DESC, id DESC)
+grant insert on tokens to svc_api
+grant select on tokens to svc_api
+grant update on tokens to svc_api
+users.user_id text not null
+users.email text
+users.name text not null default ''::text
+users.is_operator boolean not null default false
+users.disabled_at timestamp(3) with time zone
+users.created_at timestamp(3) with time zone not null default now()
+users constraint users_email_check CHECK ((email = lower(email)))
+users constraint users_email_key UNIQUE (email)
+users constraint users_pkey PRIMARY KEY (user_id)
+users constraint users_user_id_check CHECK ((user_id ~ '^usr_[0-9a-z]{20,40}$'::text))
+grant insert on users to svc_api
+grant select on users to svc_api
+grant update on users to svc_api
+CREATE OR REPLACE FUNCTION public.next_audit_id(head_id text)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  insert into public.audit_heads as head (organization_id, last_id) values (head_id, 1)
+    on conflict (organization_id) do update set last_id = head.last_id + 1
+    returning last_id
+$function$
+ -- execute: nobody
+CREATE OR REPLACE FUNCTION public.number_account_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if new.id is not null or new.occurred_at is not null then
+    raise exception 'Number and time of an account event cannot be given' using errcode = 'insufficient_privilege';
+  end if;
+  new.id := public.next_audit_id('');
+  new.occurred_at := clock_timestamp();
+  return new;
+end $function$
+ -- execute: public
+CREATE OR REPLACE FUNCTION public.number_audit_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if new.id is not null or new.occurred_at is not null then
+    raise exception 'Number and time of an audit event cannot be given' using errcode = 'insufficient_privilege';
+  end if;
+  new.id := public.next_audit_id(new.organization_id);
+  new.occurred_at := clock_timestamp();
+  return new;
+end $function$
+ -- execute: public
+CREATE OR REPLACE FUNCTION public.refuse_audit_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'Audit events cannot be changed or removed' using errcode = 'insufficient_privilege';
+end $function$
+ -- execute: public
