@@ -22,6 +22,7 @@ export interface ApiServerOptions {
   readonly config?: Partial<ApiServerConfig>
   readonly environment?: Readonly<Record<string, string>>
   readonly store?: (store: ResourceStore) => ResourceStore
+  readonly caCertificate?: string
   /** Without it environments stay requested. Default true. */
   readonly operator?: boolean
 }
@@ -76,7 +77,13 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
       databaseUrl: plane.url('svc_api'),
       masterKey: randomBytes(32),
     },
-    { store, credentials, registry, log: jsonLog({ write: line => void logged.push(line) }, 'debug') },
+    {
+      store,
+      credentials,
+      registry,
+      log: jsonLog({ write: line => void logged.push(line) }, 'debug'),
+      caCertificate: options.caCertificate,
+    },
   )
   const operator: StandinOperator | undefined = options.operator === false ? undefined : startStandinOperator(embedded)
   await server.ready

@@ -7,11 +7,12 @@ export interface MeasuredUsage {
   readonly connections: number
 }
 
-// backend_type is hidden from a role that is a member of nothing: a tenant's parallel workers count as sessions.
+// Our role sees no backend_type of others, so a tenant's parallel workers count as sessions; superusers are the operator.
 const MEASURE = `
   select pg_catalog.pg_database_size(pg_catalog.current_database())::text as "databaseBytes",
-         (select pg_catalog.count(*)::int from pg_catalog.pg_stat_activity
-           where datname = pg_catalog.current_database() and usename <> current_user) as connections`
+         (select pg_catalog.count(*)::int
+            from pg_catalog.pg_stat_activity a join pg_catalog.pg_roles r on r.oid = a.usesysid
+           where a.datname = pg_catalog.current_database() and a.usename <> current_user and not r.rolsuper) as connections`
 
 /** Asks the database itself. @throws the driver's error when it cannot be reached in time */
 export const measureUsage = (target: TenantTarget): Promise<MeasuredUsage> =>

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { type ApiTeam, at, created, creation, finished, makeTeam, ORG } from '../../testkit/api-team.ts'
+import type { AuditEventRecord } from '../contract/audit-events.ts'
+
+const HEADER = { 'X-Service-Organization-ID': ORG }
+
+describe('audit events and operations', () => {
+  let api: TestApiServer
+  let team: ApiTeam
+  before(async () => {
+    api = await startTestApiServer()
+    team = await makeTeam(api)
+  })
+  after(() => api.stop())
+
+  /** All events, read by following the cursor. */
+  const everything = async (limit = 3): Promise<AuditEventRecord[]> => {
+    const events: AuditEventRecord[] = []
+    for (let after: number | null = 0; after !== null; ) {
+      const answer: { events: AuditEventRecord[]; next_cursor: number | null } = (
+        await team.admin.call('listAuditEvents', { params: { org: ORG }, query: { after, limit } })
+      ).body
+      events.push(...answer.events)
+      after = answer.next_cursor
+    }
+    return events
+  }
+
+  describe('audit events', () => {
+    it('equal what was done, in order, numbered without gaps', async () => {
+      const before = await everything()
+      await created(team.developer, 'audited', { kind: 'preview', ttl_hours: 5 })
+      await team.developer.call('renewEnvironment', { params: at('audited'), body: { ttl_hours: 7 } })
+      await team.developer.call('updateEnvironment', { params: at('audited'), body: { deletion_policy: 'retain' } })
+      const suspend = await team.developer.call('suspendEnvironment', { params: at('audited') })
+      await finished(team.developer, suspend.body.id)
+      const remove = await team.developer.call('deleteEnvironment', { params: at('audited') })
+      await finished(team.developer, remove.body.id)
+      const events = await everything()
+      assert.deepEqual(
+        events.map(event => event.id),
+        events.map((_event, index) => index + 1),
+      )
+      const fresh = events.slice(before.length)
+      assert.deepEqual(
+        fresh.map(event => event.action),
+        ['create_environment', 'renew_environment', 'update_environment', 'suspend_environment', 'delete_environment'],
+      )
+      for (const event of fresh) {
+        assert.equal(event.actor, `user:${team.developer.userId}`)
+        assert.equal(event.resource_id, 'shop/audited')
+        assert.equal(event.metadata['credential_id'], team.developer.tokenId)
+        assert.match(String(event.metadata['request_id']), /^[0-9a-f-]{36}$/)
+        assert.equal(event.metadata['client_ip'], '127.0.0.1')
+      }
+    })
+
+    it('carry the request id that the caller chose', async () => {
+      const headers = { 'X-Request-Id': 'my-request.42' }
+      const answer = await team.developer.call('createEnvironment', { body: creation('traced'), headers })
+      assert.equal(answer.headers.get('x-request-id'), 'my-request.42')
+      const last = (await everything()).at(-1)
+      assert.equal(last?.metadata['request_id'], 'my-request.42')
+      assert.ok(api.logged.some(line => line.includes('my-request.42') && line.includes(answer.body.id)))
+      await finished(team.developer, answer.body.id)
+    })
+
+    it('do not grow by refused calls or reads', async () => {
+      const before = (await everything()).length
+      await team.viewer.call('suspendEnvironment', { params: at('traced') })
+      await team.developer.call('createEnvironment', { body: creation('traced') })
+      await team.viewer.call('getEnvironment', { params: at('traced') })
+      assert.equal((await everything()).length, before)
+    })
+
+    it('are for admins, and a stranger’s organization holds others', async () => {
+      const refused = await team.developer.call('listAuditEvents', { params: { org: ORG } })
+      assert.deepEqual([refused.status, refused.body.code], [403, 'forbidden'])
+      const stranger = await team.outsider.call('listAuditEvents', { params: { org: ORG } })
+      assert.equal(stranger.status, 404)
+      const own = await team.outsider.call('listAuditEvents', { params: { org: 'other' } })
+      assert.ok(own.body.events.every(event => event.organization_id === 'other'))
+    })
+
+    for (const query of [{ limit: 0 }, { limit: 201 }, { after: -1 }, { after: '1e3' }, { after: '9'.repeat(20) }])
+      it(`refuse ${JSON.stringify(query)}`, async () => {
+        const answer = await team.admin.call('listAuditEvents', { params: { org: ORG }, query })
+        assert.deepEqual([answer.status, answer.body.code], [400, 'validation_failed'])
+      })
+  })
+
+  describe('operations', () => {
+    it('need the organization’s header', async () => {
+      const operation = await created(team.developer, 'polled')
+      const params = { operation: operation.id }
+      const missing = await team.viewer.call('getOperation', { params })
+      assert.deepEqual([missing.status, missing.body.code], [400, 'organization_header_required'])
+      const bad = await team.viewer.call('getOperation', { params, headers: { 'X-Service-Organization-ID': 'A!' } })
+      assert.deepEqual([bad.status, bad.body.code], [400, 'validation_failed'])
+      const good = await team.viewer.call('getOperation', { params, headers: HEADER })
+      assert.deepEqual([good.body.id, good.body.state], [operation.id, 'succeeded'])
+    })
+
+    it('of another organization are not found, with either header', async () => {
+      const operation = await created(team.developer, 'hidden')
+      const params = { operation: operation.id }
+      const own = await team.outsider.call('getOperation', {
+        params,
+        headers: { 'X-Service-Organization-ID': 'other' },
+      })
+      assert.deepEqual([own.status, own.body.code], [404, 'operation_not_found'])
+      const foreign = await team.outsider.call('getOperation', { params, headers: HEADER })
+      assert.deepEqual([foreign.status, foreign.body.code], [404, 'organization_not_found'])
+    })
+
+    it('outlive their environments', async () => {
+      const operation = await created(team.developer, 'mortal')
+      const remove = await team.developer.call('deleteEnvironment', { params: at('mortal') })
+      await finished(team.developer, remove.body.id)
+      const { body } = await team.viewer.call('getOperation', { params: { operation: operation.id }, headers: HEADER })
+      assert.equal(body.state, 'succeeded')
+    })
+  })
+})
