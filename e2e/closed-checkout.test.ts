@@ -1,7 +1,7 @@
 /** Root keeps a checkout where nobody else can enter: Postgres, which does not run as root, works all the same. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePorts } from '../testkit/free-port.ts'
@@ -48,6 +48,11 @@ describe('a checkout in a folder that only root can enter', function () {
         `${CHECKOUT}/node_modules`,
         checkout,
       ])
+      // The stamp of the installation must be newer than the lock file, and must not be the original's inode.
+      const stamp = join(checkout, 'node_modules', '.package-lock.json')
+      const installed = readFileSync(stamp)
+      rmSync(stamp)
+      writeFileSync(stamp, installed)
       const said = make('up', { DETACH: '1' })
       assert.match(said, /^Ready\./m)
       location = readFileSync(join(checkout, '.svc', 'location'), 'utf8').trim()
