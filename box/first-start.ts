@@ -20,6 +20,8 @@ export interface Credentials {
 
 const CALL_TIMEOUT_MS = 30_000
 const READY_TIMEOUT_MS = 120_000
+/** How long a start waits for a database that was running before: it may have much to recover. */
+const COMES_BACK_MS = 60_000
 const POLL_MS = 50
 
 /** The credentials file of a home, or undefined before the first start. */
@@ -102,8 +104,19 @@ export const makeFirstEnvironment = async (credentials: Credentials): Promise<vo
   }
 }
 
-/** The URI of the first environment, or undefined when there is none any more, or it sleeps, or the token was revoked. */
+/**
+ * The URI of the first environment, once it is up again after a start; undefined when there is none any more, when it sleeps
+ * or stays broken, or when the token was revoked.
+ */
 export const firstConnectionUri = async (credentials: Credentials): Promise<string | undefined> => {
+  const until = performance.now() + COMES_BACK_MS
+  for (;;) {
+    const environment = await call(credentials, 'GET', environmentPath)
+    if (environment.status !== 200) return undefined
+    if (environment.body['phase'] !== 'updating') break
+    if (performance.now() > until) return undefined
+    await sleep(POLL_MS)
+  }
   const { status, body } = await call(credentials, 'GET', `${environmentPath}/connection`)
   return status === 200 ? String(body['connection_uri']) : undefined
 }

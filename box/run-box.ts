@@ -65,12 +65,16 @@ const finishFirstStart = async (box: RunningBox, progress: Progress): Promise<st
 const welcome = async (box: RunningBox, options: RunOptions): Promise<void> => {
   const newToken = await finishFirstStart(box, options.progress)
   const credentials = readCredentials(box.home.credentialsFile)
+  const connectionUri =
+    credentials === undefined
+      ? undefined
+      : await options.progress.during('Waiting for the first environment', () => firstConnectionUri(credentials))
   printWelcome(options.print, {
     baseUrl: box.baseUrl,
     metricsUrl: box.metricsUrl,
     token: options.showSecrets ? newToken : undefined,
     credentialsFile: box.home.credentialsFile,
-    connectionUri: options.showSecrets && credentials !== undefined ? await firstConnectionUri(credentials) : undefined,
+    connectionUri: options.showSecrets ? connectionUri : undefined,
     logFile: options.logFile ? box.home.logFile : undefined,
     stop: options.stopHint,
   })
@@ -85,10 +89,11 @@ export const runBox = async (options: RunOptions): Promise<void> => {
   const { config, print, progress } = options
   const stop = stopRequested(print)
   const box = await startBox(options)
-  const stopping = stop.then(() => 'stop' as const)
+  const welcomed = welcome(box, options)
+  welcomed.catch(() => undefined) // once we are stopping, its calls fail, and nobody needs to hear of it
   try {
-    await Promise.race([welcome(box, options), stopping])
-    await stopping
+    await Promise.race([welcomed, stop])
+    await stop
   } finally {
     const what = config.keepDatabases ? 'Stopping the control plane' : 'Stopping the control plane and its databases'
     await progress.during(what, () => box.stop({ keepDatabases: config.keepDatabases }))

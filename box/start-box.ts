@@ -85,6 +85,9 @@ const startGround = async (options: StartOptions, apiConfig: ApiServerConfig, st
   return { home, log, key, account, ...controlPlane }
 }
 
+/** Where this machine reaches a listener of all its addresses. */
+const loopbackOf = (url: string): string => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+
 /** Ready once each environment's status says how it is, for before it could still say what was. */
 const judgedAll = (operator: Operator): (() => Promise<void>) => {
   let judged = false
@@ -167,7 +170,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
     log.info({ url: api.url, metrics: metrics.url }, 'Ready')
     return {
       home,
-      baseUrl: api.url,
+      baseUrl: loopbackOf(api.url),
       metricsUrl: metrics.url,
       makeFirstToken: () => makeFirstToken(urls.serving, log),
       stop: ({ keepDatabases }) => stages.undo(keepDatabases),

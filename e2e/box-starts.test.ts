@@ -1,0 +1,117 @@
+/** Starts that are cut short and stops that are not waited for: the next start goes on from there. */
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FIRST_ENVIRONMENT, FIRST_ORGANIZATION, FIRST_PROJECT } from '../box/first-start.ts'
+import { findPostmaster } from '../runtime/postgres/postmaster-pid.ts'
+import { sized } from '../testkit/full.ts'
+import { openSqlDirect } from '../testkit/open-sql.ts'
+import type { EnvironmentBody, OperationBody } from './api-client.ts'
+import { BoxProcess } from './box-process.ts'
+
+const FIRST = `/v1/organizations/${FIRST_ORGANIZATION}/projects/${FIRST_PROJECT}/environments/${FIRST_ENVIRONMENT}`
+
+describe('starts and stops of a single box', function () {
+  this.timeout(240_000)
+  let box: BoxProcess
+  beforeEach(async () => {
+    box = await BoxProcess.create()
+  })
+  afterEach(() => box.remove())
+
+  const waitFor = async (what: string, isSo: () => boolean): Promise<void> => {
+    const until = Date.now() + 60_000
+    while (!isSo()) {
+      assert.ok(Date.now() < until && box.running, `Never ${what}:\n${box.output}`)
+      await sleep(2)
+    }
+  }
+  const firstEnvironmentServes = async (): Promise<void> => {
+    const api = box.api()
+    assert.equal((await api.expect<EnvironmentBody>(200, 'GET', FIRST)).phase, 'ready')
+    const { connection_uri } = await api.expect<{ connection_uri: string }>(200, 'GET', `${FIRST}/connection`)
+    const session = await openSqlDirect(connection_uri)
+    assert.deepEqual(await session.rows('select 1 as one'), [{ one: 1 }])
+    await session.close()
+  }
+
+  /** Moments of a first start, each a place to be killed at. */
+  const MOMENTS: readonly (readonly [string, (box: BoxProcess) => boolean])[] = [
+    ['its token was written', ({ home }) => existsSync(join(home, 'credentials.json'))],
+    ['the folder was taken', ({ home }) => existsSync(join(home, 'layout.json'))],
+    ['the control-plane database was made', box => existsSync(join(box.dataFolders().controlPlane, 'PG_VERSION'))],
+    ['the control-plane database ran', box => findPostmaster(box.dataFolders().controlPlane)?.status === 'ready'],
+    ['the first environment had a folder', box => box.dataFolders().environments.length > 0],
+  ]
+  for (const [moment, isReached] of MOMENTS.slice(0, sized(1, MOMENTS.length)))
+    it(`a first start that is killed when ${moment} is finished by the next one`, async () => {
+      box.launch()
+      await waitFor(moment, () => isReached(box))
+      await box.stop('SIGKILL')
+      await box.start()
+      await firstEnvironmentServes()
+      const { environments } = await box
+        .api()
+        .expect<{ environments: unknown[] }>(200, 'GET', `/v1/environments?organization_id=${FIRST_ORGANIZATION}`)
+      assert.equal(environments.length, 1)
+      assert.equal(box.dataFolders().environments.length, 1)
+    })
+
+  it('a second Ctrl-C ends it at once; databases that still run are adopted', async () => {
+    await box.start()
+    const { controlPlane } = box.dataFolders()
+    const before = findPostmaster(controlPlane)?.pid
+    // A call under way keeps the first one waiting; the databases are stopped only after it.
+    const api = box.api()
+    const calls = Promise.allSettled(
+      Array.from({ length: 20 }, () => api.call('GET', FIRST).then(() => api.call('GET', FIRST))),
+    )
+    box.child.kill('SIGINT')
+    box.child.kill('SIGINT')
+    const { code, output } = await box.ended(5000)
+    await calls
+    // The two may have come as one, or the first one may have been faster.
+    assert.ok(code === 130 || /^Stopped$/m.test(output), `${code}: ${output}`)
+    const left = findPostmaster(controlPlane)?.pid
+    await box.start()
+    if (left !== undefined) assert.equal(findPostmaster(controlPlane)?.pid, before)
+    await firstEnvironmentServes()
+  })
+
+  it('what slept before the machine stopped sleeps on after it, and can be woken', async () => {
+    await box.start()
+    const suspended = await box.api().expect<OperationBody>(202, 'POST', `${FIRST}/suspend`)
+    assert.equal((await box.api().operation(FIRST_ORGANIZATION, suspended.id)).state, 'succeeded')
+    await box.stop('SIGKILL')
+    await box.killPostgres()
+    await box.start()
+    assert.equal((await box.api().expect<EnvironmentBody>(200, 'GET', FIRST)).phase, 'suspended')
+    assert.equal(findPostmaster(box.dataFolders().environments[0]!), undefined)
+    const resumed = await box.api().expect<OperationBody>(202, 'POST', `${FIRST}/resume`)
+    assert.equal((await box.api().operation(FIRST_ORGANIZATION, resumed.id)).state, 'succeeded')
+    await firstEnvironmentServes()
+  })
+
+  it('make user prints a token that works, with the control plane running and without', async () => {
+    const email = { EMAIL: 'Ada@Example.com' }
+    // Before there is anything: the folder is made.
+    const first = await box.run('make-user.ts', email)
+    assert.equal(first.code, 0, first.output)
+    await box.start()
+    const second = await box.run('make-user.ts', email)
+    const tokens = [first, second].map(({ output }) => output.trim())
+    for (const token of tokens) {
+      const answer = await fetch(`${box.baseUrl}/v1/organizations`, { headers: { authorization: `Bearer ${token}` } })
+      // A user of their own: nothing of the first organization is seen.
+      assert.deepEqual(
+        [answer.status, ((await answer.json()) as { organizations: unknown[] }).organizations],
+        [200, []],
+      )
+    }
+    const malformed = await box.run('make-user.ts', { EMAIL: 'nobody' })
+    assert.deepEqual([malformed.code, malformed.output.trim().split('\n').length], [1, 1])
+    const log = readFileSync(join(box.home, 'control-plane.log'), 'utf8')
+    for (const token of tokens) assert.ok(!log.includes(token))
+  })
+})
