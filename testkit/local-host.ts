@@ -48,7 +48,7 @@ export const openTestHost = async (home: string, changes: Partial<LocalHostConfi
     account: testAccount(),
     reach: { listen: '127.0.0.1', host: '127.0.0.1' },
     ports: { first: 21_000, last: 30_999 },
-    times: { tick: 20, probeEvery: 100, probeDeadline: 1000, firstRetry: 20, longestRetry: 500 },
+    times: { tick: 20, probeEvery: 100, probeDeadline: 1000, firstRetry: 20, longestRetry: 500, aheadAfter: Infinity },
     log: silentLog,
     ...changes,
   })

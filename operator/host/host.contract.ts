@@ -208,11 +208,13 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
       const deadline = Date.now() + harness.deadlineMs
       for (;;) {
         const now = await harness.processOf(ref)
-        if (now !== undefined && now !== before && (await host.observe(ref)).state === 'running') break
+        const other = now !== undefined && now !== before
+        if (other && (await host.signIn(ref, credentials)).result === 'ok') break
         assert.ok(Date.now() < deadline, 'it does not come back')
         await sleep(20)
       }
       forget()
+      await until(ref, 'running')
       assert.deepEqual(await query(ref, 'select answer from kept'), [{ answer: 42 }])
       assert.equal(told.has(ref.key.name), true)
     })
@@ -241,7 +243,10 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
       assert.equal((await host.observe(stopped)).state, 'stopped')
       await harness.crash(running)
       const deadline = Date.now() + harness.deadlineMs
-      while ((await harness.processOf(running)) === process || (await host.observe(running)).state !== 'running') {
+      while (
+        (await harness.processOf(running)) === process ||
+        (await host.signIn(running, credentials)).result !== 'ok'
+      ) {
         assert.ok(Date.now() < deadline, 'an adopted one does not come back')
         await sleep(20)
       }

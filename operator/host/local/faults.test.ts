@@ -221,6 +221,28 @@ describe('the local host, when things go wrong', function () {
     await untilState(host, hurt, ['running'])
   })
 
+  it('makes a data folder ahead while nothing starts, and takes it for the next environment', async () => {
+    await host.stopAll({ keepDatabases: false })
+    host = await openTestHost(home, { times: { tick: 20, aheadAfter: 20 } })
+    const ahead = join(home, 'ahead')
+    const made = async (): Promise<number> => {
+      const deadline = Date.now() + 10_000
+      for (;;) {
+        const [name] = existsSync(ahead) ? readdirSync(ahead).filter(found => !found.includes('.new-')) : []
+        if (name !== undefined) return statSync(join(ahead, name)).ino
+        assert.ok(Date.now() < deadline, 'no folder is made ahead')
+        await sleep(20)
+      }
+    }
+    const first = await made()
+    const refs = [newRef('one'), newRef('two')]
+    await Promise.all(refs.map(ref => bringUp(host, ref)))
+    const inodes = refs.map(ref => statSync(foldersOf(ref).data).ino)
+    assert.equal(inodes.includes(first), true)
+    assert.equal(new Set([...inodes, await made()]).size, 3)
+    assert.deepEqual(await queryAs(host, refs[0]!, 'select 1 as one'), [{ one: 1 }])
+  })
+
   it('keeps a bounded number of log files', async () => {
     const ref = newRef()
     await bringUp(host, ref)

@@ -10,6 +10,8 @@ export interface HostFolders {
   readonly environments: string
   readonly trash: string
   readonly templates: string
+  /** A data folder made ahead. */
+  readonly ahead: string
   readonly sockets: string
   readonly tls: string
 }
@@ -23,6 +25,7 @@ export const hostFolders = (home: string): HostFolders => ({
   environments: join(home, 'environments'),
   trash: join(home, 'trash'),
   templates: join(home, 'templates'),
+  ahead: join(home, 'ahead'),
   sockets: socketsBelow(home),
   tls: join(home, 'tls'),
 })

@@ -27,11 +27,11 @@ import { explainEnd } from './explain-end.ts'
 import { conditionError, failureOf } from './failure-reason.ts'
 import type { InstanceFolders } from './folders.ts'
 import { Health, knock } from './health.ts'
+import { writeInstanceConfig } from './instance-config.ts'
 import { type Intent, localSpec, needsRestart } from './intent.ts'
 import { IntentFile } from './intent-file.ts'
-import { ensureData, launchInstance, writeInstanceConfig } from './launch.ts'
+import { launchInstance } from './launch.ts'
 import { dropOldLogs } from './log-files.ts'
-import { isPortFree } from './ports.ts'
 import { Retry } from './retry.ts'
 import type { Surroundings } from './surroundings.ts'
 import { Turns } from './turns.ts'
@@ -147,9 +147,7 @@ export class Instance {
   }
 
   /** Runs something while nothing else is done to the instance. */
-  exclusively<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.take(work)
-  }
+  readonly exclusively = <T>(work: () => Promise<T>): Promise<T> => this.#turns.take(work)
 
   /** After a restart of the control plane: takes over the process that is still there, or starts one that was wanted. */
   async wake(): Promise<void> {
@@ -240,7 +238,7 @@ export class Instance {
     const giveBack = await this.#host.slots.take()
     try {
       this.#launchedAt = new Date()
-      const server = adoptServer(this.folders.data) ?? (await this.#launch())
+      const server = adoptServer(this.folders.data) ?? (await launchInstance(this.#host, this.folders, this.#intent))
       this.#follow(server)
       const settled = Promise.race([this.#whenReady(server), sleep(SLOT_MS, undefined, { ref: false })])
       void settled.finally(giveBack)
@@ -250,27 +248,6 @@ export class Instance {
       this.#startFailed(failure, error)
       throw conditionError(failure, error)
     }
-  }
-
-  async #launch(): Promise<ServerProcess> {
-    const lineage = this.intent.lineage ?? `template:${(await this.#host.template()).key}`
-    await this.#intent.change(intent => ({ ...intent, lineage }))
-    await ensureData(this.#host, this.folders, this.intent)
-    await this.#keepPortFree()
-    const { reach, postgres } = this.#host
-    const launched = { spec: this.intent.spec, listen: reach.listen, tls: this.#host.tls() !== undefined, postgres }
-    await this.#intent.change(intent => ({ ...intent, initialized: true, launched }))
-    return launchInstance(this.#host, this.folders, this.intent)
-  }
-
-  /** An instance that never ran was told to nobody: while its data was made, somebody else may have taken its port. */
-  async #keepPortFree(): Promise<void> {
-    const { ports, reach } = this.#host
-    const { connectionLimit, port, uid } = this.intent
-    if (connectionLimit !== undefined || (await isPortFree(reach.listen, port))) return
-    const another = await ports.give(uid)
-    await this.#intent.change(intent => ({ ...intent, port: another }))
-    ports.giveBack(port, uid)
   }
 
   async #bringDown(): Promise<void> {
@@ -300,7 +277,8 @@ export class Instance {
     const { cleanStop } = this.#host.times
     const { wanted, retainedUntil } = this.intent
     const patient = this.#activity !== 'unresponsive' && (wanted !== 'destroyed' || retainedUntil !== undefined)
-    return { fastMs: patient ? cleanStop : cleanStop / 10, immediateMs: 10_000, killMs: 10_000 }
+    const short = Math.min(cleanStop, 10_000)
+    return { fastMs: patient ? cleanStop : short, immediateMs: short, killMs: 10_000 }
   }
 
   // ---- what happens to the process

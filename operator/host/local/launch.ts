@@ -2,17 +2,16 @@
 import { chown, lstat, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { writeConfigFiles } from '../../../runtime/postgres/config-files.ts'
-import { createDataFolder, isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
+import { isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
 import { processesOf } from '../../../runtime/postgres/postmaster-pid.ts'
 import type { RunAs } from '../../../runtime/postgres/run-as.ts'
 import { launchServer, type ServerProcess } from '../../../runtime/postgres/server-process.ts'
-import { COMMON_SETTINGS, type PasswordAccess, sizedSettings } from '../../../runtime/postgres/settings.ts'
 import { ConditionError } from '../host.ts'
-import { APP_DATABASE, APP_ROLE, OPS_ROLE } from './database-roles.ts'
-import { portTaken } from './failure-reason.ts'
+import { conditionError, portTaken } from './failure-reason.ts'
 import type { InstanceFolders } from './folders.ts'
+import { writeInstanceConfig } from './instance-config.ts'
 import type { Intent } from './intent.ts'
+import type { IntentFile } from './intent-file.ts'
 import { isPortFree } from './ports.ts'
 import type { Surroundings } from './surroundings.ts'
 
@@ -30,70 +29,46 @@ const ownFolder = async (path: string, account: RunAs | undefined): Promise<void
   if (account !== undefined) await chown(path, account.uid, account.gid)
 }
 
-/** Makes the data of an instance that never had any. @throws ConditionError DataMissing when it had, and it is gone */
-export const ensureData = async (host: Surroundings, folders: InstanceFolders, intent: Intent): Promise<void> => {
-  if (isInitialized(folders.data)) return
-  if (intent.initialized)
-    throw new ConditionError('StorageReady', 'DataMissing', 'The data is not where it was left; it is not made anew')
-  await createDataFolder((await host.template()).folder, folders.data)
-}
-
 /**
- * Launches the server of an instance whose data is there.
- * @throws ConditionError PortTaken, StartFailed
+ * Launches an instance's server, its data made first if it never had any.
+ * @throws ConditionError DataMissing, PortTaken, StartFailed; other errors for what the system refuses
  */
 export const launchInstance = async (
   host: Surroundings,
   folders: InstanceFolders,
-  intent: Intent,
+  intent: IntentFile,
 ): Promise<ServerProcess> => {
-  const { account, binaries, reach } = host
+  const { account, binaries, reach, postgres } = host
+  const lineage = intent.current.lineage ?? `template:${(await host.template()).key}`
+  await intent.change(before => ({ ...before, lineage }))
+  await ensureData(host, folders, intent.current)
+  await keepPortFree(host, intent)
+  const launched = { spec: intent.current.spec, listen: reach.listen, tls: host.tls() !== undefined, postgres }
+  await intent.change(before => ({ ...before, initialized: true, launched }))
+  const { port } = intent.current
   await mkdir(host.folders.sockets, { recursive: true, mode: 0o711 })
   for (const folder of [folders.log, folders.sockets]) await ownFolder(folder, account)
-  await clearLeftovers(folders, intent.port)
-  if (!(await isPortFree(reach.listen, intent.port))) {
-    const { reason, message } = portTaken(intent.port)
-    throw new ConditionError('DatabaseReachable', reason, message)
-  }
-  const configFile = await writeInstanceConfig(host, folders, intent)
+  await clearLeftovers(folders, port)
+  if (!(await isPortFree(reach.listen, port))) throw conditionError(portTaken(port))
+  const configFile = await writeInstanceConfig(host, folders, intent.current)
   return launchServer(binaries, account, { dataFolder: folders.data, configFile, startLog: folders.startLog })
 }
 
-/** Writes the configuration files of an instance; answers postgresql.conf. */
-export const writeInstanceConfig = async (
-  host: Surroundings,
-  folders: InstanceFolders,
-  intent: Intent,
-): Promise<string> => {
-  const { memoryBytes, storageBytes, cpu, maxConnections } = intent.spec
-  const tls = host.tls()
-  return writeConfigFiles(folders.root, host.account, {
-    place: {
-      listen: host.reach.listen,
-      port: intent.port,
-      socketFolder: folders.sockets,
-      logFolder: folders.log,
-      name: folders.name,
-      ...(tls === undefined ? {} : { tls }),
-    },
-    settings: [COMMON_SETTINGS, sizedSettings({ memoryBytes, storageBytes, cpus: cpus(cpu), maxConnections })],
-    accesses: accesses(host.reach.listen, tls !== undefined),
-  })
+/** Data that was there and is gone is never made anew. */
+const ensureData = async (host: Surroundings, folders: InstanceFolders, intent: Intent): Promise<void> => {
+  if (isInitialized(folders.data)) return
+  if (intent.initialized)
+    throw new ConditionError('StorageReady', 'DataMissing', 'The data is not where it was left; it is not made anew')
+  await host.newData.make(folders.data)
 }
 
-const cpus = (quantity: string): number =>
-  quantity.endsWith('m') ? Math.ceil(Number.parseInt(quantity, 10) / 1000) : Number.parseInt(quantity, 10)
-
-/** The tenant signs in over TCP, encrypted where others can listen; the control plane only from this machine. */
-const accesses = (listen: string, tls: boolean): PasswordAccess[] => {
-  const loopback = listen.includes(':') ? '::1/128' : '127.0.0.0/8'
-  const type = tls ? 'hostssl' : 'host'
-  return [
-    { type, database: APP_DATABASE, role: APP_ROLE, from: tls ? 'all' : loopback },
-    { type, database: APP_DATABASE, role: OPS_ROLE, from: tls ? 'samehost' : loopback },
-    // For probes.
-    { type: 'local', database: APP_DATABASE, role: OPS_ROLE },
-  ]
+/** An instance that never ran was told to nobody: while its data was made, somebody else may have taken its port. */
+const keepPortFree = async ({ ports, reach }: Surroundings, intent: IntentFile): Promise<void> => {
+  const { connectionLimit, port, uid } = intent.current
+  if (connectionLimit !== undefined || (await isPortFree(reach.listen, port))) return
+  const another = await ports.give(uid)
+  await intent.change(before => ({ ...before, port: another }))
+  ports.giveBack(port, uid)
 }
 
 /**

@@ -32,6 +32,7 @@ import { type HostFolders, hostFolders, INTENT_FILE, instanceFolders, REMOVED_PR
 import { Instance } from './instance.ts'
 import { newIntent, readIntent } from './intent.ts'
 import { localMetrics } from './local-metrics.ts'
+import { NewData } from './new-data.ts'
 import { type PortRange, Ports } from './ports.ts'
 import { finishRemovals, moveToTrash, removeFolder, removeSockets, sweepTrash } from './remove-data.ts'
 import { ensureServerTls, isLoopback, type ServerTls } from './server-tls.ts'
@@ -42,7 +43,7 @@ import { DEFAULT_TIMES, type Reach, type Surroundings, type Times } from './surr
 const DAY_MS = 86_400_000
 
 export interface LocalHostConfig {
-  /** Holds `environments`, `trash`, `templates`, `sockets`, `tls`. Postgres' account can pass through to it. */
+  /** Holds `environments`, `trash`, `templates`, `ahead`, `sockets`, `tls`. Postgres' account can pass through to it. */
   readonly home: string
   /** A folder closed to everybody else: gets the key of our certificate authority, where there is one. */
   readonly secretsFolder: string
@@ -107,6 +108,7 @@ class OpenLocalHost implements LocalHost {
     this.#config = config
     this.#folders = folders
     this.#times = { ...DEFAULT_TIMES, ...config.times }
+    const slots = new StartSlots(2 * availableParallelism())
     this.#surroundings = {
       folders,
       binaries: config.binaries,
@@ -114,7 +116,7 @@ class OpenLocalHost implements LocalHost {
       account: config.account,
       reach: config.reach,
       ports: new Ports(config.ports, config.reach.listen, folders.home),
-      slots: new StartSlots(Math.max(2, availableParallelism())),
+      slots,
       times: this.#times,
       metrics: localMetrics(
         config.registry,
@@ -123,6 +125,13 @@ class OpenLocalHost implements LocalHost {
       ),
       log: config.log,
       template: () => this.#makeTemplate(),
+      newData: new NewData({
+        folder: folders.ahead,
+        template: () => this.#makeTemplate(),
+        slots,
+        aheadAfterMs: this.#times.aheadAfter,
+        onError: error => this.#complain('make-ahead', error),
+      }),
       tls: () => this.#tls,
       changed: ({ key }) => this.#tell(key),
     }
@@ -140,6 +149,7 @@ class OpenLocalHost implements LocalHost {
     })
     this.#every(this.#times.sweepEvery, 'sweep', () => this.#sweep())
     this.#inBackground('sweep', () => this.#sweep())
+    this.#surroundings.newData.prepare()
   }
 
   // ---- the port
@@ -222,6 +232,7 @@ class OpenLocalHost implements LocalHost {
 
   async stopAll({ keepDatabases }: { readonly keepDatabases: boolean }): Promise<void> {
     for (const timer of this.#timers.splice(0)) clearInterval(timer)
+    await this.#surroundings.newData.close()
     const instances = [...this.#instances.values()]
     if (keepDatabases) for (const instance of instances) instance.leave()
     else await Promise.all(instances.map(instance => instance.shutDown()))
@@ -335,10 +346,12 @@ class OpenLocalHost implements LocalHost {
   #inBackground(work: string, run: () => void | Promise<void>): void {
     Promise.resolve()
       .then(run)
-      .catch((error: unknown) => {
-        this.#surroundings.metrics.errors.inc({ work })
-        this.#config.log.error({ err: error }, `Trouble with ${work}`)
-      })
+      .catch((error: unknown) => this.#complain(work, error))
+  }
+
+  #complain(work: string, error: unknown): void {
+    this.#surroundings.metrics.errors.inc({ work })
+    this.#config.log.error({ err: error }, `Trouble with ${work}`)
   }
 
   #tell(key: ResourceKey): void {

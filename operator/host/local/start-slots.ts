@@ -3,11 +3,18 @@
  * First come, first served.
  */
 export class StartSlots {
+  readonly #size: number
   #free: number
   readonly #waiting: (() => void)[] = []
 
   constructor(size: number) {
+    this.#size = size
     this.#free = size
+  }
+
+  /** Nobody starts. */
+  get idle(): boolean {
+    return this.#free === this.#size
   }
 
   /** Waits for a slot and answers how to give it back; giving it back twice does nothing. */

@@ -5,6 +5,7 @@ import type { RunAs } from '../../../runtime/postgres/run-as.ts'
 import type { Template } from '../../../runtime/postgres/template-folder.ts'
 import type { HostFolders } from './folders.ts'
 import type { LocalMetrics } from './local-metrics.ts'
+import type { NewData } from './new-data.ts'
 import type { Ports } from './ports.ts'
 import type { ServerTls } from './server-tls.ts'
 import type { StartSlots } from './start-slots.ts'
@@ -26,6 +27,8 @@ export interface Times {
   readonly destroyWait: number
   /** Between sweeps of the trash and looks at the certificate. */
   readonly sweepEvery: number
+  /** How long nothing has to start before a data folder is made ahead; Infinity: never. */
+  readonly aheadAfter: number
 }
 
 export const DEFAULT_TIMES: Times = {
@@ -38,6 +41,7 @@ export const DEFAULT_TIMES: Times = {
   cleanStop: 120_000,
   destroyWait: 5000,
   sweepEvery: 3_600_000,
+  aheadAfter: 1000,
 }
 
 /** Where environments listen, and what clients are told. */
@@ -62,6 +66,7 @@ export interface Surroundings {
   readonly log: Log
   /** The template of new environments, made at the first use. */
   template(): Promise<Template>
+  readonly newData: NewData
   /** The server's certificate; undefined where environments are reached through loopback only. */
   tls(): ServerTls | undefined
   /** Tells listeners that an instance changed by itself. */

@@ -1,0 +1,44 @@
+/** What an instance's server is told: its size, its place, and who may sign in from where. */
+import { writeConfigFiles } from '../../../runtime/postgres/config-files.ts'
+import { COMMON_SETTINGS, type PasswordAccess, sizedSettings } from '../../../runtime/postgres/settings.ts'
+import { APP_DATABASE, APP_ROLE, OPS_ROLE } from './database-roles.ts'
+import type { InstanceFolders } from './folders.ts'
+import type { Intent } from './intent.ts'
+import type { Surroundings } from './surroundings.ts'
+
+/** Writes the configuration files of an instance; answers postgresql.conf. */
+export const writeInstanceConfig = async (
+  host: Surroundings,
+  folders: InstanceFolders,
+  intent: Intent,
+): Promise<string> => {
+  const { memoryBytes, storageBytes, cpu, maxConnections } = intent.spec
+  const tls = host.tls()
+  return writeConfigFiles(folders.root, host.account, {
+    place: {
+      listen: host.reach.listen,
+      port: intent.port,
+      socketFolder: folders.sockets,
+      logFolder: folders.log,
+      name: folders.name,
+      ...(tls === undefined ? {} : { tls }),
+    },
+    settings: [COMMON_SETTINGS, sizedSettings({ memoryBytes, storageBytes, cpus: cpus(cpu), maxConnections })],
+    accesses: accesses(host.reach.listen, tls !== undefined),
+  })
+}
+
+const cpus = (quantity: string): number =>
+  quantity.endsWith('m') ? Math.ceil(Number.parseInt(quantity, 10) / 1000) : Number.parseInt(quantity, 10)
+
+/** The tenant signs in over TCP, encrypted where others can listen; the control plane only from this machine. */
+const accesses = (listen: string, tls: boolean): PasswordAccess[] => {
+  const loopback = listen.includes(':') ? '::1/128' : '127.0.0.0/8'
+  const type = tls ? 'hostssl' : 'host'
+  return [
+    { type, database: APP_DATABASE, role: APP_ROLE, from: tls ? 'all' : loopback },
+    { type, database: APP_DATABASE, role: OPS_ROLE, from: tls ? 'samehost' : loopback },
+    // For probes.
+    { type: 'local', database: APP_DATABASE, role: OPS_ROLE },
+  ]
+}
