@@ -7,6 +7,8 @@ export interface LossyLink {
   readonly port: number
   /** The next COMMIT on any connection is carried out, then its connection is cut. */
   loseNextCommit(): void
+  /** From now on nothing passes, in either direction, and no connection is closed: a network that swallows everything. */
+  fallSilent(): void
   /** How many were lost so far. */
   readonly lost: number
   stop(): void
@@ -19,6 +21,7 @@ const DONE = Buffer.from('COMMIT\0')
 export const lossyLink = async (socketFolder: string): Promise<LossyLink> => {
   const sockets = new Set<Socket>()
   let armed = false
+  let silent = false
   let lost = 0
   const server = createServer(client => {
     const upstream = connect(join(socketFolder, '.s.PGSQL.5432'))
@@ -33,6 +36,7 @@ export const lossyLink = async (socketFolder: string): Promise<LossyLink> => {
       socket.on('close', cut)
     }
     client.on('data', chunk => {
+      if (silent) return
       if (armed && chunk.includes(COMMIT)) {
         armed = false
         losing = true
@@ -40,6 +44,7 @@ export const lossyLink = async (socketFolder: string): Promise<LossyLink> => {
       upstream.write(chunk)
     })
     upstream.on('data', chunk => {
+      if (silent) return
       if (losing && chunk.includes(DONE)) {
         lost++
         cut()
@@ -51,6 +56,7 @@ export const lossyLink = async (socketFolder: string): Promise<LossyLink> => {
   return {
     port,
     loseNextCommit: () => (armed = true),
+    fallSilent: () => (silent = true),
     get lost() {
       return lost
     },

@@ -293,6 +293,23 @@ describe('renewEnvironment', () => {
     assert.equal((await events(id)).length, 1)
   })
 
+  it('does not undo what the projector folded in between', async () => {
+    const id = await make()
+    const later = new Date(Date.now() + 99 * HOUR_MS)
+    const deps = storeWith({
+      patch: async (type, key, patch, preconditions) => {
+        const patched = await store.patch(type, key, patch, preconditions)
+        await world.plane.database.rows(
+          'update environments set observed_generation = $2, ttl_hours = 99, expires_at = $3 where id = $1',
+          [(await rowOf(id)).id, patched.metadata.generation + 1, later],
+        )
+        return patched
+      },
+    })
+    assert.equal(bodyOf(await renew(id, 2, deps)).ttl_hours, 2)
+    assert.deepEqual([(await rowOf(id)).ttlHours, (await rowOf(id)).expiresAt], [99, later])
+  })
+
   it('leaves one event when the answer to its last commit is lost', async () => {
     const link = await lossyLink((await testCluster()).socketFolder)
     const process = world.secondProcess({ url: `postgres://svc_api@127.0.0.1:${link.port}/${world.plane.name}` })

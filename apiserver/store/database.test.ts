@@ -3,6 +3,8 @@ import pg from 'pg'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { silentLog } from '../../runtime/log/log.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from '../../testkit/control-plane-database.ts'
+import { lossyLink } from '../../testkit/lossy-link.ts'
+import { testCluster } from '../../testkit/postgres.ts'
 import { Database } from './database.ts'
 import { CommitUnknownError } from './database-error.ts'
 import { type Sql, together } from './sql.ts'
@@ -166,6 +168,28 @@ describe('Database', () => {
     await holder
     assert.equal((await narrow.rows('select 1')).length, 1)
     await narrow.stop()
+  })
+
+  it('never hangs on a network that falls silent: not in a statement, at a COMMIT, or on the way to a connection', async () => {
+    for (const silentAt of ['connect', 'statement', 'commit'] as const) {
+      const link = await lossyLink((await testCluster()).socketFolder)
+      const database = plane.open({
+        url: `postgres://svc_api@127.0.0.1:${link.port}/${plane.name}`,
+        connectTimeoutMs: 200,
+        statementTimeoutMs: 100,
+      })
+      if (silentAt === 'connect') link.fallSilent()
+      await assert.rejects(
+        database.transaction(async sql => {
+          if (silentAt === 'statement') link.fallSilent()
+          await add(sql)
+          if (silentAt === 'commit') link.fallSilent()
+        }),
+        silentAt === 'commit' ? CommitUnknownError : isCode('database_unavailable'),
+      )
+      link.stop()
+      await database.stop()
+    }
   })
 
   it('gives up on a statement at its deadline', async () => {

@@ -86,11 +86,6 @@ export const findEnvironment = (
   path: EnvironmentPath,
 ): Promise<(EnvironmentRow & { readonly protectProduction: boolean }) | undefined> => sql.row(FIND, keyOf(path))
 
-const FIND_BY_UID = `select ${ENVIRONMENT} from environments e where e.uid = $1`
-/** Any incarnation, by the uid of its resource. */
-export const findEnvironmentByUid = (sql: Sql, uid: string): Promise<EnvironmentRow | undefined> =>
-  sql.row<EnvironmentRow>(FIND_BY_UID, [uid])
-
 const FIND_BY_ID = `select ${ENVIRONMENT} from environments e where e.id = $1`
 /** Any incarnation, by its row. */
 export const findEnvironmentById = (sql: Sql, id: string): Promise<EnvironmentRow | undefined> =>

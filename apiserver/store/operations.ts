@@ -59,20 +59,6 @@ const FIND_OPEN_AT = `select ${OPERATION} from operations o where ${OPEN} and o.
 export const findOpenOperationAt = (sql: Sql, path: EnvironmentPath): Promise<OperationRow | undefined> =>
   sql.row<OperationRow>(FIND_OPEN_AT, [path.organizationId, path.projectId, path.environmentId])
 
-/** An open operation with what it takes to judge it. */
-export interface JudgedOperation extends OperationRow {
-  /** Its intent was carried to the resource store, or may have been: somebody tried. */
-  readonly dispatched: boolean
-  readonly overdue: boolean
-}
-
-const LIST_OPEN = `select ${OPERATION}, coalesce(o.deadline_at < now(), false) as overdue,
-    exists (select from intents i where i.operation_id = o.id and (i.state = 'dispatched' or i.attempts > 0)) as dispatched
-  from operations o where ${OPEN} and ($1::uuid is null or o.environment_row = $1) order by o.id`
-/** Every open operation, or those of one environment: at most one. */
-export const listOpenOperations = (sql: Sql, environmentRow?: string): Promise<readonly JudgedOperation[]> =>
-  sql.rows<JudgedOperation>(LIST_OPEN, [environmentRow])
-
 /** What becomes of an open operation. Absent fields stay. */
 export interface OperationProgress {
   readonly state: OperationState
