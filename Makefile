@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help setup up down reset user check generate format test verify
+.PHONY: help setup up down reset user check generate format test verify bench
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -41,3 +41,6 @@ test: setup ## every test that needs no cluster, small n
 
 verify: setup ## the same tests with full n, and the slow ones
 	@FULL=1 tools/test.sh
+
+bench: setup ## measures everything and writes docs/benchmarks.md
+	@node bench/run.ts
