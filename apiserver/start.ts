@@ -140,7 +140,12 @@ const httpServer = (
 export const startApiServer = async (config: ApiServerInstance, ports: ApiServerPorts): Promise<RunningApiServer> => {
   const { log, registry, store } = ports
   const { databaseUrl, operatorNamespace } = config
-  const database = new Database({ url: databaseUrl, log, maxConnections: config.databasePoolMax })
+  const database = new Database({
+    url: databaseUrl,
+    log,
+    maxConnections: config.databasePoolMax,
+    statementTimeoutMs: config.databaseTimeoutMs,
+  })
   try {
     await checkServingRole(database)
   } catch (error) {

@@ -15,7 +15,8 @@ export interface ApiRequest {
 }
 
 /** The success of a route, or a problem: tests look at the status. */
-type Body<Id extends OperationId> = (AnswerOf<Routes[Id]> extends undefined ? unknown : AnswerOf<Routes[Id]>) & Problem
+type Body<Id extends OperationId> = (AnswerOf<Routes[Id]> extends undefined ? unknown : AnswerOf<Routes[Id]>) &
+  Pick<Problem, 'type' | 'code' | 'detail' | 'errors'>
 
 /** Sends a request and reads all of its answer. */
 export const send = async (url: string, init: RequestInit): Promise<ApiAnswer> => {

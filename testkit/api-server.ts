@@ -23,6 +23,8 @@ export interface ApiServerOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly store?: (store: ResourceStore) => ResourceStore
   readonly caCertificate?: string
+  /** Turns the URL of the control-plane database into another way to it. */
+  readonly databaseUrl?: (plane: ControlPlaneDatabase) => string
   /** Without it environments stay requested. Default true. */
   readonly operator?: boolean
 }
@@ -74,7 +76,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
       listen: { host: '127.0.0.1', port: 0 },
       limits: NO_LIMITS,
       ...options.config,
-      databaseUrl: plane.url('svc_api'),
+      databaseUrl: options.databaseUrl?.(plane) ?? plane.url('svc_api'),
       masterKey: randomBytes(32),
     },
     {

@@ -36,6 +36,7 @@ export interface ApiServerConfig {
   readonly operationDeadlineSeconds: number
   readonly operatorNamespace: string
   readonly databasePoolMax: number
+  readonly databaseTimeoutMs: number
   readonly limits: LimitSettings
   readonly stop: StopDelays
   readonly plan: PlanConfig
@@ -118,6 +119,7 @@ export const apiServerConfig = (environment: Environment): ApiServerConfig => {
     operationDeadlineSeconds: env.SERVICE_OPERATION_DEADLINE_SECONDS,
     operatorNamespace: env.SERVICE_OPERATOR_NAMESPACE,
     databasePoolMax: env.SERVICE_DATABASE_POOL_MAX,
+    databaseTimeoutMs: env.SERVICE_DATABASE_TIMEOUT_SECONDS * 1000,
     limits: {
       requestsPerMinute: env.SERVICE_RATE_LIMIT_PER_MINUTE,
       mutationsPerMinute: env.SERVICE_RATE_LIMIT_MUTATIONS_PER_MINUTE,

@@ -45,6 +45,9 @@ export const apiServerEnv = z.object({
     .default('svc-system')
     .describe('Namespace in which the operator leaves records of what it deleted'),
   SERVICE_DATABASE_POOL_MAX: count(2, 200, 10).describe('Connections to the control-plane database at most'),
+  SERVICE_DATABASE_TIMEOUT_SECONDS: count(1, 60, 10).describe(
+    'How long one statement on the control-plane database may take before its call is answered 503',
+  ),
   SERVICE_OPERATION_DEADLINE_SECONDS: count(10, 86_400, 900).describe(
     'How long an operation may take before it ends as failed',
   ),

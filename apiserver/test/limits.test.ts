@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { type ErrorCode } from '../../lib/errors/codes.ts'
+import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { type ApiTeam, at, makeTeam } from '../../testkit/api-team.ts'
+
+describe('request limits', () => {
+  let api: TestApiServer
+  let team: ApiTeam
+  const limits = {
+    requestsPerMinute: 600,
+    mutationsPerMinute: 30,
+    connectionReadsPerMinute: 2,
+    anonymousPerMinute: 5,
+    burst: 100,
+  }
+  before(async () => {
+    api = await startTestApiServer({ config: { limits }, environment: {} })
+    team = await makeTeam(api)
+  })
+  after(() => api.stop())
+
+  it('every authenticated answer says what is left', async () => {
+    const first = await team.viewer.call('listTokens')
+    assert.equal(first.headers.get('ratelimit-policy'), '"default";q=600;w=60')
+    assert.match(first.headers.get('ratelimit') ?? '', /^"default";r=99;t=\d+$/)
+    const mutation = await team.viewer.call('createToken', { body: {} })
+    assert.match(mutation.headers.get('ratelimit') ?? '', /^"default";r=98;t=\d+, "mutations";r=29;t=\d+$/)
+  })
+
+  it('mutations have a limit of their own, for each credential alone', async () => {
+    const caller = await api.makeCaller('busy')
+    const statuses: number[] = []
+    for (let i = 0; i < 35; i++) statuses.push((await caller.call('createToken', { body: {} })).status)
+    assert.ok(statuses.slice(0, 30).every(status => status === 400))
+    const refused = await caller.call('createToken', { body: { name: 'x' } })
+    assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited'])
+    assert.deepEqual((refused.body as { 'violated-policies'?: string[] })['violated-policies'], ['mutations'])
+    assert.ok(Number(refused.headers.get('retry-after')) >= 1)
+    assert.equal((await caller.call('listTokens')).status, 200, 'reads go on')
+    assert.equal((await team.admin.call('createToken', { body: { name: 'mine' } })).status, 201, 'others go on')
+    assert.match(await api.registry.metrics(), /svc_http_rate_limited_total\{policy="mutations"\} [1-9]/)
+  })
+
+  it('reads of connections are few', async () => {
+    const codes = []
+    for (let i = 0; i < 3; i++)
+      codes.push((await team.developer.call('getConnection', { params: at('nothing') })).body.code)
+    assert.deepEqual(codes, ['environment_not_found', 'environment_not_found', 'rate_limited'])
+  })
+
+  it('junk is limited by address, and locks nobody out whose credential was valid', async () => {
+    const bystander = await api.makeCaller('bystander')
+    assert.equal((await bystander.call('listTokens')).status, 200)
+    const codes: ErrorCode[] = []
+    for (let i = 0; i < 8; i++) codes.push((await api.nobody.call('listTokens')).body.code)
+    assert.equal(codes[0], 'unauthenticated')
+    assert.equal(codes.at(-1), 'rate_limited')
+    assert.equal((await bystander.call('listTokens')).status, 200)
+    assert.equal((await api.nobody.call('getHealth')).status, 200, 'health is never limited')
+  })
+})
