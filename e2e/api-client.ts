@@ -30,6 +30,7 @@ export interface EnvironmentBody {
   readonly environment_id: string
   readonly phase: string
   readonly expires_at_epoch_seconds?: number | null
+  readonly status_reason: string | null
 }
 
 export interface AuditEventBody {
