@@ -12,7 +12,9 @@ setup: node_modules/.package-lock.json
 
 node_modules/.package-lock.json: package-lock.json package.json
 	@echo "Installing packages, Node 24 and Postgres 17 from the lock file …"
+	@command -v npm >/dev/null || { echo "npm is missing: install Node 20 or newer, which brings it" >&2; exit 1; }
 	@npm ci --no-progress --loglevel=error
+	@[ "$$(node -p 'parseInt(process.versions.node)')" -ge 24 ] || { echo "Node 24 does not come as a package for this platform: install it" >&2; exit 1; }
 	@touch $@
 
 up: setup ## starts everything and stays in the foreground; DETACH=1 returns when it is ready

@@ -1,10 +1,17 @@
 import { BoxError } from './box-error.ts'
 
+/** Errors that were foreseen: their message tells people what to do. */
+const FORESEEN = new Set(['BoxError', 'MigrationError', 'SealError'])
+
+/** The system refused something, e.g. "EACCES: permission denied, mkdir '/srv/svc'": nobody needs our stack for that. */
+const isSystemError = (error: Error): boolean => 'syscall' in error && 'code' in error
+
 /** What an error says to people: one line. The stack is for errors that nobody expected. */
-const errorLine = (error: unknown): string =>
-  error instanceof BoxError
-    ? error.message
-    : `Unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+export const errorLine = (error: unknown): string => {
+  if (!(error instanceof Error)) return `Unexpected: ${String(error)}`
+  if (FORESEEN.has(error.name) || isSystemError(error)) return error.message.replaceAll(/\s*\n\s*/g, ' ')
+  return `Unexpected: ${error.stack ?? error.message}`
+}
 
 /** Runs a command of the box as a program: an error becomes one line, on standard error by default, and the exit code. */
 export const runCommand = async (

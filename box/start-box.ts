@@ -14,6 +14,7 @@ import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import type { Log } from '../runtime/log/log.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { assertListenable } from './assert-listenable.ts'
+import { BoxError } from './box-error.ts'
 import type { BoxConfig } from './config/config.ts'
 import { type HomeFolder, openHome } from './home-folder.ts'
 import { openLocalPorts, type PortOptions, type Ports } from './local-ports.ts'
@@ -44,6 +45,15 @@ export interface RunningBox {
 
 const LOG_BYTES = 16 * 2 ** 20
 const LOGS_KEPT = 4
+
+/** @throws BoxError naming the variable that is wrong */
+const settings = <T>(read: () => T): T => {
+  try {
+    return read()
+  } catch (cause) {
+    throw new BoxError((cause as Error).message, { cause })
+  }
+}
 
 /** What was started, and how each part is stopped again; `keepDatabases` leaves Postgres processes as they are. */
 class Stages {
@@ -117,8 +127,8 @@ const makeFirstToken = async (databaseUrl: string, log: Log): Promise<string> =>
  */
 export const startBox = async (options: StartOptions): Promise<RunningBox> => {
   const { config, environment, progress, openPorts = openLocalPorts } = options
-  const apiConfig = apiServerConfig(environment)
-  const operatorSettings = operatorConfig(environment)
+  const apiConfig = settings(() => apiServerConfig(environment))
+  const operatorSettings = settings(() => operatorConfig(environment))
   const stages = new Stages()
   let adopted = false
   try {

@@ -39,7 +39,9 @@ export const startControlPlane = async (
   progress: Progress,
 ): Promise<ControlPlane> => {
   const binaries = await progress.during('Preparing Postgres', () =>
-    reachableBinaries(account, join(home.dataRoot, 'cache')),
+    reachableBinaries(account, join(home.dataRoot, 'cache')).catch((cause: unknown) => {
+      throw new BoxError((cause as Error).message, { cause })
+    }),
   )
   const postgres = await progress.during('Starting the control-plane database', () =>
     startControlPlanePostgres({ folder: home.controlPlane, account, binaries, log }),
