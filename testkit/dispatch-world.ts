@@ -66,6 +66,7 @@ export interface AuditRow {
 export class DispatchWorld {
   readonly controlPlane: ControlPlaneDatabase
   readonly #storeUrl: string
+  readonly #clients = new Map<string, EmbeddedResourceStore>()
   readonly #closing: (() => Promise<unknown>)[] = []
 
   private constructor(controlPlane: ControlPlaneDatabase, storeUrl: string) {
@@ -93,9 +94,12 @@ export class DispatchWorld {
     return this.controlPlane.database
   }
 
-  /** A client of the store under a name. */
+  /** The client of the store that bears a name: one connection pool each. */
   client(clientName: string): EmbeddedResourceStore {
+    const known = this.#clients.get(clientName)
+    if (known !== undefined) return known
     const store = new EmbeddedResourceStore({ url: this.#storeUrl, clientName, pollEveryMs: 500 })
+    this.#clients.set(clientName, store)
     this.#closing.push(() => store.close())
     return store
   }

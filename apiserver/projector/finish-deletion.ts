@@ -7,6 +7,7 @@ import { isOperationOf } from '../store/environment-folds.ts'
 import { type EnvironmentRow, markDeleted } from '../store/environments.ts'
 import { cancelPendingIntents } from '../store/intents.ts'
 import { findOpenOperation, insertDoneOperation, moveOperation } from '../store/operations.ts'
+import { recordRequestDispatched } from '../store/pending-intents.ts'
 import type { Sql } from '../store/sql.ts'
 
 /** What is known of a deletion. `cause` as a DeletionRecord says it. */
@@ -53,11 +54,14 @@ export const finishDeletion = async (sql: Sql, row: EnvironmentRow, deletion: De
   const { uid, data } = deletion
   const result = resultOf(row.environmentId, data)
   await markDeleted(sql, row.id, deletion.deletedAt)
+  const request = await requestOf(sql, row, deletion.cause)
+  // The dispatcher may have died between the deletion and its note of it.
+  if (request !== undefined) await recordRequestDispatched(sql, request)
   await cancelPendingIntents(sql, row.id)
   const open = await findOpenOperation(sql, row.id)
   if (open?.kind === 'delete_environment') await moveOperation(sql, open.id, { state: 'succeeded', result })
   else if (open !== undefined) await moveOperation(sql, open.id, { state: 'failed', error: ENVIRONMENT_GONE })
-  if ((await requestOf(sql, row, deletion.cause)) !== undefined) return false
+  if (request !== undefined) return false
   const actor = deletion.cause === 'ttl' ? TTL_ACTOR : clientActor(deletion.manager)
   await insertDoneOperation(sql, {
     id: newId('op'),

@@ -83,6 +83,13 @@ export const recordDispatched = async (
   if (intent.operationId !== null) await moveOperation(sql, intent.operationId, { state: 'running' })
 }
 
+const DISPATCHED_REQUEST = `update intents set state = 'dispatched', dispatched_at = now()
+  where operation_id = $1 and state = 'pending'`
+/** An operation's intent was carried after all: its effect is known from elsewhere. */
+export const recordRequestDispatched = async (sql: Sql, operationId: string): Promise<void> => {
+  await sql.rows(DISPATCHED_REQUEST, [operationId])
+}
+
 const FAILED = `update intents set state = 'failed', last_error = $2 where id = $1 and state = 'pending'`
 const NEVER_MADE = `select clock_timestamp()::timestamptz(3) as now from environments where id = $1 and uid is null`
 /** The intent will never be carried: ends it and its operation. An environment whose create failed is deleted: its id is free. */
