@@ -340,6 +340,97 @@ describe('the dispatcher', () => {
     assert.equal((await resourceOf('main')).spec.resources?.storage, '5Gi')
   })
 
+  describe('that slept through the loss of its lease', () => {
+    /** A replica whose next call of a verb waits; answers when it does, and how to let it go on. */
+    const sleeper = (verb: StoreCall['verb']) => {
+      const asleep = Promise.withResolvers<undefined>()
+      const awake = Promise.withResolvers<undefined>()
+      const tried = Promise.withResolvers<undefined>()
+      const deleted = Promise.withResolvers<undefined>()
+      let sleeps = true
+      const plain = world.client('svc-apiserver')
+      const late: ResourceStore = {
+        ...faultyStore(plain, {}),
+        // Says when the call that slept has had its answer, whichever.
+        patch: (...call) => plain.patch(...call).finally(() => tried.resolve(undefined)),
+      }
+      const store = faultyStore(late, {
+        before: async call => {
+          if (!sleeps || call.verb !== verb || call.kind !== 'Environment') return
+          sleeps = false
+          asleep.resolve(undefined)
+          await awake.promise
+        },
+        after: call => {
+          if (call.verb === 'delete') deleted.resolve(undefined)
+        },
+      })
+      // It hears of its loss long after.
+      world.replica({ store, config: { leaseRenewEveryMs: 60_000, leaseTtlMs: 120_000 } })
+      return {
+        asleep: asleep.promise,
+        wakeUp: () => awake.resolve(undefined),
+        tried: tried.promise,
+        deleted: deleted.promise,
+      }
+    }
+    const successor = async () => {
+      await world.database.transaction(sql => sql.rows(`update leases set expires_at = '-infinity'`))
+      const service = world.replica({ config: { leasePollEveryMs: 10 } })
+      await eventually(
+        async () => service.active,
+        active => active,
+        'taken over',
+      )
+      return service
+    }
+
+    it('changes nothing with an update that others have left behind', async () => {
+      const slow = sleeper('patch')
+      await world.requestCreate('main')
+      await world.until('main', ({ phase }) => phase === 'ready')
+      await world.requestUpdate('main', true)
+      await slow.asleep
+      const service = await successor()
+      await world.requestUpdate('main', false)
+      service.wake()
+      await eventually(
+        () => resourceOf('main'),
+        ({ metadata, spec }) => metadata.generation === 3 && spec.deletionProtection === false,
+        'carried',
+      )
+      slow.wakeUp()
+      await slow.tried
+      const { metadata, spec } = await resourceOf('main')
+      assert.deepEqual([metadata.generation, spec.deletionProtection], [3, false])
+    })
+
+    it('takes back what it creates for an environment that was deleted meanwhile', async () => {
+      const slow = sleeper('create')
+      await world.requestCreate('main')
+      await slow.asleep
+      const service = await successor()
+      await world.until('main', ({ phase }) => phase === 'ready')
+      await world.request('main', 'delete')
+      service.wake()
+      await world.until('main', ({ phase }) => phase === 'deleted')
+      await eventually(
+        () => world.resource(kubectl, 'main'),
+        seen => seen === undefined,
+        'gone',
+      )
+      await service.stop()
+      slow.wakeUp()
+      await slow.deleted
+      await eventually(
+        () => world.resource(kubectl, 'main'),
+        seen => seen === undefined,
+        'gone again',
+      )
+      assert.equal((await world.rows('main')).phase, 'deleted')
+    })
+  })
+
   it('keeps what it cannot carry while the store is away; a passed deadline ends the operation, not the work', async () => {
     let isAway = true
     const store = faultyStore(world.client('svc-apiserver'), { before: () => (isAway ? away() : undefined) })

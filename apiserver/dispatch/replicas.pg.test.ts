@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
+import { ANNOTATIONS } from '../../crds/metadata.ts'
 import { Cache } from '../../runtime/controller/cache.ts'
 import { Reflector } from '../../runtime/controller/reflector.ts'
 import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
 import { silentLog } from '../../runtime/log/log.ts'
 import { type CallCounter, callCounter, countingStore } from '../../testkit/counting-ports.ts'
-import { DispatchWorld, eventually, keyOfEnvironment } from '../../testkit/dispatch-world.ts'
+import { DispatchWorld, eventually, keyOfEnvironment, USER } from '../../testkit/dispatch-world.ts'
 import { sized } from '../../testkit/full.ts'
 import { startStandinOperator } from '../../testkit/standin-operator.ts'
 import type { ControlPlaneSql } from '../store/fenced-transactions.ts'
@@ -17,8 +18,11 @@ import type { DispatchAndProjection } from './start-dispatch-and-projection.ts'
 /** What is done to an environment between its create and its delete. */
 type Step = 'suspend' | 'resume' | 'protect' | 'unprotect' | 'edit'
 
+/** How it ends: through the API, or by kubectl. */
+type Ending = 'delete' | 'vanish'
+
 /** By how much each raises the generation: once for our own change, or twice it was done twice. */
-const RAISES: Readonly<Record<Step | 'create' | 'delete', number>> = {
+const RAISES: Readonly<Record<Step | 'create' | Ending, number>> = {
   create: 1,
   suspend: 1,
   resume: 1,
@@ -26,6 +30,7 @@ const RAISES: Readonly<Record<Step | 'create' | 'delete', number>> = {
   unprotect: 1,
   edit: 1,
   delete: 2, // says who asks, and begins
+  vanish: 1,
 }
 
 const countingDatabase = (database: ControlPlaneSql, counter: CallCounter): ControlPlaneSql => ({
@@ -56,7 +61,7 @@ describe('dispatch and projection by replicas that die or take turns', () => {
   after(() => world.close())
 
   /** Lives a life through the API and kubectl, waiting for each step as callers must. */
-  const live = async (id: string, steps: readonly Step[], wake: () => void): Promise<void> => {
+  const live = async (id: string, steps: readonly Step[], ending: Ending, wake: () => void): Promise<void> => {
     const done = (count: number) =>
       world.until(id, ({ operations }) => operations.length === count && operations.at(-1)?.state === 'succeeded')
     let operations = 1
@@ -80,7 +85,8 @@ describe('dispatch and projection by replicas that die or take turns', () => {
     }
     if (steps.findLast(step => step === 'protect' || step === 'unprotect') === 'protect')
       await world.requestUpdate(id, false)
-    await world.request(id, 'delete')
+    if (ending === 'delete') await world.request(id, 'delete')
+    else await deleteByHand(id)
     wake()
     await done(operations + 1)
     await eventually(
@@ -88,6 +94,27 @@ describe('dispatch and projection by replicas that die or take turns', () => {
       seen => seen === undefined,
       `${id} gone`,
     )
+  }
+
+  /** Once nothing protects it any more: an update may still be on its way. */
+  const deleteByHand = async (id: string): Promise<void> => {
+    const resource = await eventually(
+      () => world.resource(kubectl, id),
+      seen => seen?.spec.deletionProtection !== true && Number(seen?.metadata.annotations[ANNOTATIONS.intent]) >= 1,
+      `${id} unprotected`,
+    )
+    assert.ok(resource)
+    await eventually(
+      () =>
+        world.database.rows(
+          `select from intents i join environments e on e.id = i.environment_row
+        where e.environment_id = $1 and i.state = 'pending'`,
+          [id],
+        ),
+      waiting => waiting.length === 0,
+      `${id} carried`,
+    )
+    await kubectl.delete(environmentType, keyOfEnvironment(id), { uid: resource.metadata.uid })
   }
 
   /** Steps that change something each: what is protected already is not protected again. */
@@ -101,9 +128,9 @@ describe('dispatch and projection by replicas that die or take turns', () => {
     })
   }
 
-  const assertDoneOnce = async (id: string, steps: readonly Step[]): Promise<void> => {
+  const assertDoneOnce = async (id: string, steps: readonly Step[], ending: Ending): Promise<void> => {
     const lifts = steps.findLast(step => step === 'protect' || step === 'unprotect') === 'protect' ? 1 : 0
-    const expected = ['create' as const, ...steps, 'delete' as const].reduce((sum, step) => sum + RAISES[step], lifts)
+    const expected = ['create' as const, ...steps, ending].reduce((sum, step) => sum + RAISES[step], lifts)
     const { name } = keyOfEnvironment(id)
     await eventually(
       async () => generations.get(name) ?? 0,
@@ -118,8 +145,15 @@ describe('dispatch and projection by replicas that die or take turns', () => {
       asked.map(verb => `${verb}_environment succeeded`),
     )
     assert.equal(rows.phase, 'deleted')
+    assert.equal(rows.operations.at(-1)?.actor, ending === 'delete' ? USER : 'kubernetes:kubectl')
     // An edit that was overwritten or ended before anybody looked was never seen; none is told twice.
-    const seen = (await world.audit()).filter(({ resource }) => resource === `shop/${id}`)
+    const events = (await world.audit()).filter(({ resource }) => resource === `shop/${id}`)
+    const ends = events.filter(({ action }) => action === 'delete_environment')
+    assert.deepEqual(
+      ends.map(({ actor }) => actor),
+      ending === 'delete' ? [] : ['kubernetes:kubectl'],
+    )
+    const seen = events.filter(event => !ends.includes(event))
     assert.ok(
       seen.every(({ action, metadata }) => action === 'external_change' && String(metadata['fields']) === 'image'),
     )
@@ -137,7 +171,11 @@ describe('dispatch and projection by replicas that die or take turns', () => {
   const LIFE: readonly Step[] = ['suspend', 'edit', 'resume', 'protect', 'unprotect']
 
   /** Lives a life with a replica that dies after so many mutating calls, and is followed by one that does not. */
-  const liveWithDeath = async (id: string, dieAfter: number | undefined): Promise<readonly string[]> => {
+  const liveWithDeath = async (
+    id: string,
+    ending: Ending,
+    dieAfter: number | undefined,
+  ): Promise<readonly string[]> => {
     const died = Promise.withResolvers<undefined>()
     const counter = callCounter({ dieAfter, onDeath: () => died.resolve(undefined) })
     let current: DispatchAndProjection = world.replica({
@@ -148,7 +186,7 @@ describe('dispatch and projection by replicas that die or take turns', () => {
       await current.stop()
       current = world.replica()
     })
-    await live(id, LIFE, () => current.wake())
+    await live(id, LIFE, ending, () => current.wake())
     await eventually(
       () => world.deletionRecords(kubectl),
       records => records.length === 0,
@@ -156,27 +194,32 @@ describe('dispatch and projection by replicas that die or take turns', () => {
     )
     if (dieAfter !== undefined && counter.calls.length >= dieAfter) await followed
     await current.stop()
-    await assertDoneOnce(id, LIFE)
+    await assertDoneOnce(id, LIFE, ending)
     return counter.calls
   }
 
-  it('ends like an undisturbed run when the process dies after any of its writes', async function () {
-    this.timeout(sized(60_000, 300_000))
-    const steps = await liveWithDeath('undisturbed', undefined)
-    assert.ok(steps.includes('store.delete DeletionRecord'))
-    const all = Array.from({ length: steps.length }, (_, index) => index + 1)
-    const stride = sized(Math.ceil(steps.length / 6), 1)
-    // Another part of them in each run of the small size.
-    const offset = Math.floor(Math.random() * stride)
-    for (const dieAfter of all.filter(step => (step + offset) % stride === 0))
-      await liveWithDeath(`death-${dieAfter}`, dieAfter)
-  })
+  for (const ending of ['delete', 'vanish'] as const)
+    it(`ends like an undisturbed run when the process dies after any write of a life that ends by ${ending}`, async function () {
+      this.timeout(sized(60_000, 300_000))
+      const steps = await liveWithDeath(`undisturbed-${ending}`, ending, undefined)
+      assert.ok(steps.includes('store.delete DeletionRecord'))
+      const stride = sized(Math.ceil(steps.length / 4), 1)
+      // Other ones in each run of the small size.
+      const offset = Math.floor(Math.random() * stride)
+      for (let dieAfter = 1 + offset; dieAfter <= steps.length; dieAfter += stride)
+        await liveWithDeath(`${ending}-${dieAfter}`, ending, dieAfter)
+    })
 
   it('does nothing twice while the lease moves between two that both work', async function () {
     this.timeout(sized(60_000, 300_000))
     const step = fc.constantFrom<Step>('suspend', 'resume', 'protect', 'unprotect', 'edit')
-    const lives = fc.array(fc.array(step, { maxLength: 5 }).map(meaningful), { minLength: 3, maxLength: 4 })
+    const life = fc.record({
+      steps: fc.array(step, { maxLength: 5 }).map(meaningful),
+      ending: fc.constantFrom<Ending>('delete', 'vanish'),
+    })
+    const lives = fc.array(life, { minLength: 3, maxLength: 4 })
     let run = 0
+    let moves = 0
     await fc.assert(
       fc.asyncProperty(lives, fc.infiniteStream(fc.integer({ min: 5, max: 150 })), async (plans, pauses) => {
         run += 1
@@ -184,7 +227,6 @@ describe('dispatch and projection by replicas that die or take turns', () => {
         const config = { leaseRenewEveryMs: 400, leasePollEveryMs: 10 }
         const replicas = [world.replica({ config }), world.replica({ config })]
         const over = new AbortController()
-        let moves = 0
         const mover = (async () => {
           for (const pause of pauses) {
             await sleep(pause, undefined, { signal: over.signal }).catch(() => undefined)
@@ -196,16 +238,16 @@ describe('dispatch and projection by replicas that die or take turns', () => {
         const ids = plans.map((_, index) => `life-${run}-${index}`)
         try {
           const wake = (): void => replicas.forEach(replica => replica.wake())
-          await Promise.all(plans.map((plan, index) => live(ids[index]!, plan, wake)))
+          await Promise.all(plans.map(({ steps, ending }, index) => live(ids[index]!, steps, ending, wake)))
         } finally {
           over.abort()
           await mover
           await Promise.all(replicas.map(replica => replica.stop()))
         }
-        assert.ok(moves > 0)
-        for (const [index, plan] of plans.entries()) await assertDoneOnce(ids[index]!, plan)
+        for (const [index, { steps, ending }] of plans.entries()) await assertDoneOnce(ids[index]!, steps, ending)
       }),
-      { numRuns: sized(3, 40) },
+      { numRuns: sized(3, 100) },
     )
+    assert.ok(moves > run, `${moves} moves in ${run} runs`)
   })
 })
