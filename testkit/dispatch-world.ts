@@ -1,5 +1,6 @@
 /** A control-plane database, a resource store, and what commands write: for tests of dispatch and projection. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Registry } from 'prom-client'
 import {
   type DispatchAndProjection,
   type DispatchConfig,
@@ -110,12 +111,14 @@ export class DispatchWorld {
       readonly store?: ResourceStore
       readonly database?: ControlPlaneSql
       readonly config?: Partial<DispatchConfig>
+      readonly registry?: Registry
     } = {},
   ): DispatchAndProjection {
     const service = startDispatchAndProjection({
       database: options.database ?? this.database,
       store: options.store ?? this.client('svc-apiserver'),
       log: silentLog,
+      ...(options.registry && { registry: options.registry }),
       config: {
         databaseUrl: this.controlPlane.url('svc_api'),
         operatorNamespace: OPERATOR_NAMESPACE,

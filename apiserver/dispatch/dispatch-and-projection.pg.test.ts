@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict'
+import pg from 'pg'
+import { Registry } from 'prom-client'
+import { environmentType } from '../../crds/environment-type.ts'
 import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
-import { DispatchWorld, USER } from '../../testkit/dispatch-world.ts'
-import { type StandinOperator, startStandinOperator } from '../../testkit/standin-operator.ts'
+import { DispatchWorld, eventually, keyOfEnvironment, pathOf, USER } from '../../testkit/dispatch-world.ts'
+import { sized } from '../../testkit/full.ts'
+import { testCluster } from '../../testkit/postgres.ts'
+import { startStandinOperator } from '../../testkit/standin-operator.ts'
+import { insertRenewal } from '../store/renewals.ts'
 
 describe('dispatch and projection', () => {
   let world: DispatchWorld
-  let operator: StandinOperator
-  let store: EmbeddedResourceStore
+  let operator: EmbeddedResourceStore
 
   beforeEach(async () => {
     world = await DispatchWorld.create()
-    store = world.client('svc-operator')
-    operator = startStandinOperator(store)
-    world.onClose(() => operator.stop())
+    operator = world.client('svc-operator')
+    const standin = startStandinOperator(operator)
+    world.onClose(() => standin.stop())
   })
   afterEach(() => world.close())
 
@@ -50,6 +55,142 @@ describe('dispatch and projection', () => {
     )
     assert.deepEqual(deleted.operations[3]?.result, { environment_id: 'pr-1', phase: 'deleted', retained: false })
     assert.deepEqual(await world.audit(), [])
-    assert.equal(await world.resource(store, 'pr-1'), undefined)
+    assert.equal(await world.resource(operator, 'pr-1'), undefined)
+  })
+
+  it('is woken by a replica that does not work itself, long before the poll', async () => {
+    const rarely = { pollEveryMs: 600_000, leasePollEveryMs: 50 }
+    const working = world.replica({ config: rarely })
+    await working.ready()
+    const standby = world.replica({ config: rarely })
+    await standby.ready()
+    assert.deepEqual([working.active, standby.active], [true, false])
+    for (let n = 0; n < sized(3, 20); n++) {
+      const row = await world.requestCreate(`pr-${n}`)
+      standby.wake(row)
+      await world.until(`pr-${n}`, ({ phase }) => phase === 'ready')
+    }
+  })
+
+  it('goes on elsewhere when the working replica stops', async () => {
+    const one = world.replica({ config: { leasePollEveryMs: 600_000 } })
+    await one.ready()
+    const two = world.replica({ config: { leasePollEveryMs: 600_000 } })
+    await two.ready()
+    await one.stop()
+    await eventually(
+      async () => two.active,
+      active => active,
+      'the other one works',
+    )
+    await world.requestCreate('main')
+    two.wake()
+    await world.until('main', ({ phase }) => phase === 'ready')
+  })
+
+  it('outlives a database that goes away: what happened meanwhile is caught up with', async () => {
+    const service = world.replica()
+    await world.requestCreate('main')
+    await world.requestCreate('gone')
+    service.wake()
+    for (const id of ['main', 'gone']) await world.until(id, ({ phase }) => phase === 'ready')
+    const cluster = await testCluster()
+    const admin = new pg.Client({ connectionString: cluster.url('postgres') })
+    await admin.connect()
+    world.onClose(() => admin.end())
+    for (let outage = 0; outage < sized(1, 4); outage++) {
+      await world.request('main', outage % 2 === 0 ? 'suspend' : 'resume')
+      await admin.query(`alter database ${world.controlPlane.name} with allow_connections false`)
+      await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+        world.controlPlane.name,
+      ])
+      service.wake()
+      if (outage === 0) {
+        const resource = await world.resource(operator, 'gone')
+        assert.ok(resource)
+        await operator.delete(environmentType, keyOfEnvironment('gone'), { uid: resource.metadata.uid })
+        await eventually(
+          () => world.resource(operator, 'gone'),
+          seen => seen === undefined,
+          'gone',
+        )
+      }
+      await admin.query(`alter database ${world.controlPlane.name} with allow_connections true`)
+      const phase = outage % 2 === 0 ? 'suspended' : 'ready'
+      await world.until('main', rows => rows.phase === phase && rows.operations.at(-1)?.state === 'succeeded')
+    }
+    await world.until('gone', ({ phase }) => phase === 'deleted')
+    assert.deepEqual(
+      (await world.audit()).map(({ actor, action, resource }) => `${actor} ${action} ${resource}`),
+      ['kubernetes:svc-operator delete_environment shop/gone'],
+    )
+  })
+
+  it('finishes renewals whose process died: by what the store shows', async () => {
+    const row = await world.requestCreate('pr-1', { kind: 'preview', expiresAt: '2027-01-01T00:00:00Z' })
+    const service = world.replica()
+    service.wake()
+    await world.until('pr-1', ({ phase }) => phase === 'ready')
+    await service.stop()
+    const renew = (ttlHours: number) =>
+      world.database.transaction(sql =>
+        insertRenewal(sql, {
+          environmentRow: row,
+          ttlHours,
+          actor: USER,
+          requestId: 'req',
+          metadata: { ttl_hours: ttlHours },
+        }),
+      )
+    const written = await renew(48)
+    const resource = await world.resource(operator, 'pr-1')
+    assert.ok(resource)
+    await world
+      .client('svc-apiserver')
+      .patch(
+        environmentType,
+        keyOfEnvironment('pr-1'),
+        { spec: { ttlHours: 48, expiresAt: written.expiresAt.toISOString() } },
+        { uid: resource.metadata.uid },
+      )
+    await renew(96)
+    await world.database.transaction(sql => sql.rows(`update renewals set created_at = now() - interval '10 minutes'`))
+    world.replica()
+    const states = await eventually(
+      () => world.database.rows<{ state: string }>('select state from renewals order by id'),
+      seen => seen.every(({ state }) => state !== 'pending'),
+      'settled',
+    )
+    assert.deepEqual(states, [{ state: 'applied' }, { state: 'abandoned' }])
+    const after = await world.database.row(
+      'select ttl_hours as "ttlHours", expires_at as "expiresAt" from environments',
+    )
+    assert.deepEqual(after, { ttlHours: 48, expiresAt: written.expiresAt })
+    assert.deepEqual(
+      (await world.audit()).map(({ actor, action }) => `${actor} ${action}`),
+      [`${USER} renew_environment`],
+    )
+  })
+
+  it('tells what waits, who works, how old the news was and what came from outside', async () => {
+    const registry = new Registry()
+    const service = world.replica({ registry })
+    await service.ready()
+    await operator.create(environmentType, {
+      ...keyOfEnvironment('main'),
+      spec: { ...pathOf('main'), kind: 'staging' },
+    })
+    await world.until('main', ({ phase }) => phase === 'ready')
+    const text = await registry.metrics()
+    for (const line of [
+      /^svc_intents_pending 0$/m,
+      /^svc_intents_oldest_age_seconds 0$/m,
+      /^svc_lease_holder 1$/m,
+      /^svc_external_changes_total\{kind="created"\} 1$/m,
+      /^svc_fold_lag_seconds_count [1-9]/m,
+    ])
+      assert.match(text, line)
+    await service.stop()
+    assert.match(await registry.metrics(), /^svc_lease_holder 0$/m)
   })
 })

@@ -246,7 +246,7 @@ describe('dispatch and projection by replicas that die or take turns', () => {
         }
         for (const [index, { steps, ending }] of plans.entries()) await assertDoneOnce(ids[index]!, steps, ending)
       }),
-      { numRuns: sized(3, 100) },
+      { numRuns: sized(3, 60) },
     )
     assert.ok(moves > run, `${moves} moves in ${run} runs`)
   })
