@@ -33,7 +33,6 @@ export const boxEnv = z.object({
   DETACH: flag.describe('For make up: 1 returns when everything is ready and leaves the control plane running'),
   EMAIL: z.string().optional().describe('For make user: the address of the account'),
 })
-export type BoxEnv = z.infer<typeof boxEnv>
 
 /** This process' environment. The one place where the single box reads it. */
 export const processEnvironment = (): Readonly<Record<string, string | undefined>> => process.env
