@@ -163,7 +163,11 @@ describe('Database', () => {
     let release: () => void
     const held = new Promise<void>(resolve => (release = resolve))
     const holder = narrow.transaction(() => held)
-    await assert.rejects(narrow.rows('select 1'), isCode('database_unavailable'))
+    await assert.rejects(
+      narrow.transaction(sql => sql.rows('select 1')),
+      isCode('database_unavailable'),
+    )
+    assert.equal((await narrow.rows('select 1')).length, 1, 'reads do not wait for transactions')
     release!()
     await holder
     assert.equal((await narrow.rows('select 1')).length, 1)

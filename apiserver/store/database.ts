@@ -6,13 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Log } from '../../runtime/log/log.ts'
 import { CommitUnknownError, mayRetry, readDriverError, sqlState, toDomainError } from './database-error.ts'
+import { SharedReads } from './shared-reads.ts'
 import { type Sql, together } from './sql.ts'
+import { sqlOn } from './sql-on.ts'
 
 /** How to reach the database, and the deadlines in milliseconds. */
 export interface DatabaseOptions {
   readonly url: string
   readonly log: Log
-  /** Connections at most. */
+  /** Connections at most, those that reads share among them; two at least. */
   readonly maxConnections?: number
   /** To connect, or to wait for a free connection. */
   readonly connectTimeoutMs?: number
@@ -27,37 +29,13 @@ export interface DatabaseOptions {
 }
 
 const MAX_ATTEMPTS = 8
-
-/** bigint columns here are counters: they stay far below 2^53, and a number is what everybody computes with. */
-const parseInt8 = (text: string): number => {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new RangeError('A bigint of the database does not fit a number')
-  return value
-}
-const TYPES = new pg.TypeOverrides()
-TYPES.setTypeParser(pg.types.builtins.INT8, parseInt8)
-
-const statementNames = new Map<string, string>()
-const nameOf = (text: string): string => {
-  let name = statementNames.get(text)
-  if (name === undefined) statementNames.set(text, (name = `s${statementNames.size + 1}`))
-  return name
-}
-
-/** The statements of a connection, for whoever brings a client of their own (in a transaction, say). */
-export const sqlOn = (client: pg.ClientBase): Sql => {
-  const rows = async <Row>(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
-    try {
-      return (await client.query({ name: nameOf(text), text, values: [...values], types: TYPES })).rows as Row[]
-    } catch (error) {
-      throw readDriverError(error)
-    }
-  }
-  return { rows, row: async <Row>(text: string, values?: readonly unknown[]) => (await rows<Row>(text, values))[0] }
-}
+/** Connections that single reads share, where there are at least so many in all. */
+const SHARED_READS = 2
+const SHARED_READS_FROM = 4
 
 export class Database implements Sql {
   readonly #pool: pg.Pool
+  readonly #reads: SharedReads
   readonly #log: Log
   readonly #retryBudgetMs: number
 
@@ -65,12 +43,12 @@ export class Database implements Sql {
     const { statementTimeoutMs = 10_000, transactionTimeoutMs = 15_000 } = options
     this.#log = options.log
     this.#retryBudgetMs = options.retryBudgetMs ?? 2000
-    const settings: pg.PoolConfig & { pipeline: boolean } = {
+    const { maxConnections = 10 } = options
+    const forReads = maxConnections < SHARED_READS_FROM ? 1 : SHARED_READS
+    const settings: pg.ClientConfig & { pipeline: boolean } = {
       connectionString: options.url,
       application_name: 'svc-apiserver',
-      max: options.maxConnections ?? 10,
       connectionTimeoutMillis: options.connectTimeoutMs ?? 3000,
-      idleTimeoutMillis: 60_000,
       keepAlive: true,
       statement_timeout: statementTimeoutMs,
       query_timeout: statementTimeoutMs + 1000,
@@ -80,7 +58,8 @@ export class Database implements Sql {
       // BEGIN and the first statement share one round trip.
       pipeline: true,
     }
-    this.#pool = new pg.Pool(settings)
+    this.#reads = new SharedReads(settings, forReads)
+    this.#pool = new pg.Pool({ ...settings, max: Math.max(1, maxConnections - forReads), idleTimeoutMillis: 60_000 })
     // A lost connection also fails what runs on it, which is where it is told; without a listener it would end the process.
     this.#pool.on('error', () => undefined)
     this.#pool.on('connect', client => client.on('error', () => undefined))
@@ -88,20 +67,7 @@ export class Database implements Sql {
 
   /** Rows of one reading statement; sent again when the connection was lost. Write in `transaction`. @throws DomainError */
   async rows<Row>(text: string, values?: readonly unknown[]): Promise<readonly Row[]> {
-    return this.#persist(async () => {
-      const client = await this.#checkOut()
-      let broken = true
-      try {
-        const rows = await sqlOn(client).rows<Row>(text, values)
-        broken = false
-        return rows
-      } catch (error) {
-        broken = sqlState(error) === undefined
-        throw error
-      } finally {
-        client.release(broken)
-      }
-    })
+    return this.#persist(() => this.#reads.rows<Row>(text, values))
   }
 
   async row<Row>(text: string, values?: readonly unknown[]): Promise<Row | undefined> {
@@ -124,12 +90,17 @@ export class Database implements Sql {
 
   /** Closes every connection once it is free. */
   async stop(): Promise<void> {
+    await this.#reads.stop()
     if (!this.#pool.ended && !this.#pool.ending) await this.#pool.end()
   }
 
   /** Connections in use and callers waiting for one, for metrics. */
   get load(): { readonly total: number; readonly idle: number; readonly waiting: number } {
-    return { total: this.#pool.totalCount, idle: this.#pool.idleCount, waiting: this.#pool.waitingCount }
+    return {
+      total: this.#pool.totalCount + this.#reads.connections,
+      idle: this.#pool.idleCount,
+      waiting: this.#pool.waitingCount,
+    }
   }
 
   async #persist<T>(attempt: () => Promise<T>): Promise<T> {
