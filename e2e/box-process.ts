@@ -5,6 +5,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesOf } from '../runtime/postgres/postmaster-pid.ts'
+import { adoptServer, stopServer } from '../runtime/postgres/server-process.ts'
 import { fastFolder } from '../testkit/fast-folder.ts'
 import { freePorts } from '../testkit/free-port.ts'
 import { ApiClient } from './api-client.ts'
@@ -204,9 +205,15 @@ export class BoxProcess {
     while (this.postgresProcesses().length > 0 && Date.now() < until) await sleep(20)
   }
 
-  /** Ends whatever of it still runs and removes its folders; for the end of a test, whatever state it left. */
+  /**
+   * Ends whatever of it still runs and removes its folders; for the end of a test, whatever state it left. Servers are told
+   * to quit before they are killed: a killed one whose data is gone leaves its shared memory behind for ever.
+   */
   async remove(): Promise<void> {
     if (this.running) await this.stop('SIGKILL')
+    const { controlPlane, environments } = this.dataFolders()
+    const servers = [controlPlane, ...environments].map(adoptServer).filter(server => server !== undefined)
+    await Promise.all(servers.map(server => stopServer(server, { fastMs: 0, immediateMs: 5000, killMs: 5000 })))
     await this.killPostgres()
     if (this.dataRoot !== this.home) rmSync(this.dataRoot, { recursive: true, force: true })
     rmSync(join(this.home, '..'), { recursive: true, force: true })
