@@ -31,6 +31,8 @@ export interface DispatchConfig {
   readonly pollEveryMs?: number
   /** How often deadlines are looked at. */
   readonly sweepEveryMs?: number
+  /** When an Environment that belongs to no project is looked at again. */
+  readonly lookAgainAfterMs?: number
   /** How long the lease of a holder holds whose session hangs; that of a dead one is free at once. */
   readonly leaseTtlMs?: number
   readonly leaseRenewEveryMs?: number

@@ -18,27 +18,27 @@ import type { Projection } from './projection.ts'
  */
 type Adoption = 'adopted' | 'stray' | 'alone' | 'later'
 
-/** Adopts a resource that no row is bound to, or says why not. */
+/**
+ * Adopts a resource that no row is bound to.
+ * @returns whether it is left alone, until a project of ours has its namespace
+ */
 export const adoptEnvironment = async (
   path: EnvironmentPath,
   resource: Environment,
   projection: Projection,
-): Promise<void> => {
+): Promise<boolean> => {
   const { uid, deletionTimestamp } = resource.metadata
-  if (deletionTimestamp !== undefined) return
+  if (deletionTimestamp !== undefined) return false
   const adoption = await projection.fenced(sql => adopt(sql, path, resource, projection.clientName))
   if (adoption === 'adopted') projection.metrics.externalChange('created')
-  if (adoption === 'alone') {
-    projection.metrics.leftAlone()
-    projection.log.info({ ...keyOf(resource), uid }, 'An Environment belongs to no project of ours and is left alone')
-  }
-  if (adoption !== 'stray' || !projection.leads()) return
+  if (adoption !== 'stray' || !projection.leads()) return adoption === 'alone'
   projection.log.warn({ ...keyOf(resource), uid }, 'Deletes a resource that our create made too late')
   try {
     await projection.store.delete(environmentType, keyOf(resource), { uid })
   } catch (error) {
     if (!isStoreError(error, 'NotFound')) throw error
   }
+  return false
 }
 
 const adopt = async (sql: Sql, path: EnvironmentPath, resource: Environment, clientName: string): Promise<Adoption> => {

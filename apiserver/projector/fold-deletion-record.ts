@@ -18,11 +18,14 @@ export const projectDeletionRecord = async (key: ResourceKey, projection: Projec
   if (record !== undefined) await foldDeletionRecord(record, projection)
 }
 
-/** Ends the row that a record is about, then deletes the record. A crash in between repeats the second half only. */
+/**
+ * Ends the row that a record is about, then deletes the record. A crash in between repeats the second half only. A record
+ * about no project of ours stays; the operator drops it some day.
+ */
 export const foldDeletionRecord = async (record: DeletionRecord, projection: Projection): Promise<void> => {
-  const isExternal = await projection.fenced(sql => endRow(sql, record, projection))
-  if (isExternal) projection.metrics.externalChange('deleted')
-  if (!projection.leads()) return
+  const outcome = await projection.fenced(sql => endRow(sql, record))
+  if (outcome === 'external') projection.metrics.externalChange('deleted')
+  if (outcome === 'foreign' || !projection.leads()) return
   try {
     await projection.store.delete(deletionRecordType, keyOf(record), { uid: record.metadata.uid })
   } catch (error) {
@@ -30,25 +33,26 @@ export const foldDeletionRecord = async (record: DeletionRecord, projection: Pro
   }
 }
 
-const endRow = async (sql: Sql, record: DeletionRecord, { log }: Projection): Promise<boolean> => {
-  const { spec } = record
+const endRow = async (
+  sql: Sql,
+  { metadata, spec }: DeletionRecord,
+): Promise<'external' | 'asked' | 'known' | 'foreign'> => {
   const row = (await lockEnvironmentByUid(sql, spec.uid)) ?? (await bindLostCreation(sql, spec.uid, spec))
-  if (row?.phase === 'deleted') return false
-  if (row !== undefined)
-    return finishDeletion(sql, row, {
+  if (row?.phase === 'deleted') return 'known'
+  if (row !== undefined) {
+    const isExternal = await finishDeletion(sql, row, {
       uid: spec.uid,
       cause: spec.cause,
       manager: spec.actor,
-      deletedAt: momentOf(spec.deletedAt) ?? momentOf(record.metadata.creationTimestamp) ?? new Date(),
+      deletedAt: momentOf(spec.deletedAt) ?? momentOf(metadata.creationTimestamp) ?? new Date(),
       data: spec,
     })
+    return isExternal ? 'external' : 'asked'
+  }
   // Made and deleted while nobody looked: there is no row to end, but the deletion is told where there is a project.
   const project = await findProject(sql, spec.organizationId, spec.projectId)
-  if (project?.namespace !== spec.namespace) {
-    log.info({ record: record.metadata.name }, 'A DeletionRecord is about no project of ours')
-    return false
-  }
-  return recordExternalChange(sql, {
+  if (project?.namespace !== spec.namespace) return 'foreign'
+  const isNew = await recordExternalChange(sql, {
     path: spec,
     uid: spec.uid,
     generation: DELETION_GENERATION,
@@ -56,6 +60,7 @@ const endRow = async (sql: Sql, record: DeletionRecord, { log }: Projection): Pr
     action: 'delete_environment',
     metadata: { environment_id: spec.environmentId, retained: spec.retained },
   })
+  return isNew ? 'external' : 'known'
 }
 
 const momentOf = (text: string): Date | undefined => {

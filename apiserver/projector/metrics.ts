@@ -14,8 +14,8 @@ export interface ProjectionMetrics {
   folded(seconds: number): void
   holdsLease(holds: boolean): void
   externalChange(kind: 'created' | 'changed' | 'deleted'): void
-  /** An Environment that belongs to no project of ours was left alone. */
-  leftAlone(): void
+  /** Environments that belong to no project of ours. */
+  leftAlone(count: number): void
 }
 
 const byRegistry = new WeakMap<Registry, ProjectionMetrics>()
@@ -54,9 +54,9 @@ const register = (registry: Registry): ProjectionMetrics => {
     labelNames: ['kind'],
     registers,
   })
-  const alone = new Counter({
-    name: 'svc_environments_left_alone_total',
-    help: 'Environments seen that belong to no project of ours',
+  const alone = new Gauge({
+    name: 'svc_environments_left_alone',
+    help: 'Environments in the store that belong to no project of ours',
     registers,
   })
   const lag = new Histogram({
@@ -70,6 +70,6 @@ const register = (registry: Registry): ProjectionMetrics => {
     folded: seconds => lag.observe(seconds),
     holdsLease: holds => lease.set(holds ? 1 : 0),
     externalChange: kind => external.inc({ kind }),
-    leftAlone: () => alone.inc(),
+    leftAlone: count => alone.set(count),
   }
 }

@@ -24,20 +24,23 @@ const pathOf = ({ name }: ResourceKey): EnvironmentPath | undefined => {
   return { organizationId, projectId, environmentId } as EnvironmentPath
 }
 
-/** Looks at one name. Idempotent; may be called at any time for any name. */
-export const projectEnvironment = async (key: ResourceKey, projection: Projection): Promise<void> => {
+/**
+ * Looks at one name. Idempotent; may be called at any time for any name.
+ * @returns whether a resource is there that is left alone, until a project of ours has its namespace
+ */
+export const projectEnvironment = async (key: ResourceKey, projection: Projection): Promise<boolean> => {
   const path = pathOf(key)
-  if (path === undefined) return
+  if (path === undefined) return false
   const cached = projection.environments.get(key)
-  if (cached !== undefined && (await foldKnown(cached, projection))) return
+  if (cached !== undefined && (await foldKnown(cached, projection))) return false
   const row = await findEnvironment(projection.sql, path)
   const isOurs = row?.namespace === key.namespace && row.uid !== null && row.phase !== 'deleted'
-  if (cached === undefined && !isOurs) return
+  if (cached === undefined && !isOurs) return false
   // Here the cache and the rows disagree, so the store decides.
   const current = await projection.store.get(environmentType, key)
   if (row !== undefined && isOurs && current?.metadata.uid !== row.uid) await endVanished(row, projection)
-  if (current === undefined || (await foldKnown(current, projection))) return
-  await adoptEnvironment(path, current, projection)
+  if (current === undefined || (await foldKnown(current, projection))) return false
+  return adoptEnvironment(path, current, projection)
 }
 
 /** Folds a resource whose row we have. false: we know of none. */

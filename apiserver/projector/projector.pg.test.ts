@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Registry } from 'prom-client'
 import type { EnvironmentSpec } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
@@ -238,6 +239,53 @@ describe('the projector', () => {
     assert.deepEqual(rows, [{ organization: 'acme', id: 'main' }])
     assert.deepEqual(await brief(), ['kubernetes:kubectl create_environment shop/main'])
     assert.deepEqual(await operationsOf('main'), [`suspend_environment succeeded ${USER}`])
+  })
+
+  it('takes in what was made before its project, once that is there', async () => {
+    await world.database.transaction(sql => sql.rows('update projects set deleted_at = now()'))
+    const registry = new Registry()
+    await world.replica({ config: { lookAgainAfterMs: 50 }, registry }).ready()
+    await kubectl.create(environmentType, { ...keyOfEnvironment('main'), spec: { ...pathOf('main'), kind: 'staging' } })
+    await eventually(
+      () => registry.metrics(),
+      text => /^svc_environments_left_alone 1$/m.test(text),
+      'left alone',
+    )
+    await world.database.transaction(sql => sql.rows('update projects set deleted_at = null'))
+    await world.until('main', ({ phase }) => phase === 'ready')
+    assert.match(await registry.metrics(), /^svc_environments_left_alone 0$/m)
+  })
+
+  it('tells of what was made and deleted while nobody looked, where there is a project', async () => {
+    await world.client('kubectl').create(environmentType, {
+      ...keyOfEnvironment('main'),
+      finalizers: [ENVIRONMENT_FINALIZER],
+      spec: { ...pathOf('main'), kind: 'staging' },
+    })
+    await deleteByHand('main')
+    await gone('main')
+    const elsewhere = { namespace: 'another-namespace', name: 'globex.shop.main' }
+    const foreign = await kubectl.create(environmentType, {
+      ...elsewhere,
+      finalizers: [ENVIRONMENT_FINALIZER],
+      spec: { ...pathOf('main'), organizationId: 'globex', kind: 'staging' },
+    })
+    await kubectl.delete(environmentType, elsewhere, { uid: foreign.metadata.uid })
+    await eventually(
+      () => world.deletionRecords(kubectl),
+      records => records.length === 2,
+      'both recorded',
+    )
+    const service = world.replica()
+    await service.ready()
+    await service.stop()
+    await world.replica().ready()
+    assert.deepEqual(await brief(), ['kubernetes:kubectl delete_environment shop/main'])
+    assert.deepEqual(
+      (await world.deletionRecords(kubectl)).map(({ spec }) => spec.organizationId),
+      ['globex'],
+      'what is not ours stays',
+    )
   })
 
   it('goes on with the numbers of a resource that was applied anew from a copy', async () => {

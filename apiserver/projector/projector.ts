@@ -7,7 +7,7 @@ import type { DeletionRecord } from '../../crds/deletion-record.ts'
 import type { Environment } from '../../crds/environment.ts'
 import { keyOf, keyText, type Resource, type ResourceKey } from '../../lib/model/resource.ts'
 import type { Cache } from '../../runtime/controller/cache.ts'
-import { Controller } from '../../runtime/controller/controller.ts'
+import { Controller, type ReconcileResult } from '../../runtime/controller/controller.ts'
 import { PRIORITY } from '../../runtime/controller/work-queue.ts'
 import { boundRows } from '../store/environment-folds.ts'
 import { LeaseLostError } from '../store/fenced-transactions.ts'
@@ -23,6 +23,8 @@ export interface ProjectorOptions extends Projection {
   readonly concurrency?: number
   /** How often deadlines are looked at. */
   readonly sweepEveryMs?: number
+  /** When a resource that belongs to no project is looked at again: its project may be made later. */
+  readonly lookAgainAfterMs?: number
   /** Finishes renewals whose process died; called with each sweep. */
   readonly settleRenewals: () => Promise<void>
 }
@@ -32,6 +34,7 @@ export class Projector {
   readonly #environments: Controller
   readonly #deletionRecords: Controller
   readonly #initial: InitialKeys
+  readonly #alone = new Set<string>()
   readonly #newsSince = new Map<string, number>()
   readonly #unsubscribe: () => void
   #sweeper: NodeJS.Timeout | undefined
@@ -40,8 +43,11 @@ export class Projector {
   constructor(options: ProjectorOptions) {
     this.#options = options
     this.#initial = new InitialKeys(options.log)
-    this.#environments = this.#controller('environment-projector', key => projectEnvironment(key, options))
-    this.#deletionRecords = this.#controller('deletion-record-projector', key => projectDeletionRecord(key, options))
+    this.#environments = this.#controller('environment-projector', key => this.#project(key))
+    this.#deletionRecords = this.#controller('deletion-record-projector', async key => {
+      await projectDeletionRecord(key, options)
+      return undefined
+    })
     this.#unsubscribe = options.environments.subscribe(({ object, initial }) => {
       const key = keyText(keyOf(object))
       if (!initial && !this.#newsSince.has(key)) this.#newsSince.set(key, performance.now())
@@ -82,15 +88,16 @@ export class Projector {
     await Promise.all([this.#environments.stop(), this.#deletionRecords.stop(), this.#sweeping])
   }
 
-  #controller(name: string, project: (key: ResourceKey) => Promise<void>): Controller {
+  #controller(name: string, project: (key: ResourceKey) => Promise<ReconcileResult | undefined>): Controller {
     return new Controller({
       name,
       log: this.#options.log,
       concurrency: this.#options.concurrency ?? 8,
       reconcile: async key => {
         const newsSince = this.#takeNews(name, key)
+        let result: ReconcileResult | undefined
         try {
-          await project(key)
+          result = await project(key)
         } catch (error) {
           // The next term, here or elsewhere, folds everything anew.
           if (error instanceof LeaseLostError) return
@@ -99,8 +106,20 @@ export class Projector {
         }
         this.#initial.folded(`${name} ${keyText(key)}`)
         if (newsSince !== undefined) this.#options.metrics.folded((performance.now() - newsSince) / 1000)
+        return result
       },
     })
+  }
+
+  async #project(key: ResourceKey): Promise<ReconcileResult | undefined> {
+    const isAlone = await projectEnvironment(key, this.#options)
+    const { metrics, log } = this.#options
+    if (isAlone && !this.#alone.has(keyText(key)))
+      log.info({ ...key }, 'An Environment belongs to no project of ours and is left alone')
+    if (isAlone) this.#alone.add(keyText(key))
+    else this.#alone.delete(keyText(key))
+    metrics.leftAlone(this.#alone.size)
+    return isAlone ? { requeueAfterMs: this.#options.lookAgainAfterMs ?? 15_000 } : undefined
   }
 
   #takeNews(controller: string, key: ResourceKey): number | undefined {

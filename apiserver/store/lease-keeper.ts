@@ -55,7 +55,7 @@ export interface LeaseKeeperOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
-const LONGEST_RECONNECT_MS = 5_000
+const LONGEST_RECONNECT_MS = 2_000
 /** The database's clock may run faster than ours, and an answer may have been on its way. */
 const TRUSTED_PART_OF_TTL = 0.7
 
