@@ -2,6 +2,7 @@ import type { InstanceFailure } from '../host.ts'
 import { isFull, readDisk } from './disk.ts'
 import { DISK_FULL, judgeLastWords, lastWords } from './failure-reason.ts'
 import type { InstanceFolders } from './folders.ts'
+import { orphansGone } from './orphans.ts'
 
 /** What is known of a server that ended by itself. */
 export interface Ended {
@@ -14,6 +15,8 @@ export interface Ended {
 
 /** Why a server ended by itself. A full disk explains everything, and also swallows the log that would say so. */
 export const explainEnd = async ({ folders, port, launchedAt, starting }: Ended): Promise<InstanceFailure> => {
+  // The log collector ends last, when all is written.
+  await orphansGone(folders.data)
   const judged = judgeLastWords(await lastWords(folders.startLog, folders.log, launchedAt), port)
   const disk = await readDisk(folders.data, false)
   if (judged?.reason === DISK_FULL.reason || (disk !== undefined && isFull(disk))) return DISK_FULL

@@ -33,7 +33,7 @@ const CASES: readonly (readonly [said: string, reason: string | undefined, messa
 
 describe('the reason of a failed start', () => {
   for (const [said, reason, message] of CASES)
-    it(`is ${reason ?? 'unknown'} for: ${said.slice(0, 60)}`, () => {
+    it(`is ${reason ?? 'unknown'} for: ${(said.split('\n')[0] ?? '').slice(0, 60)}`, () => {
       const judged = judgeLastWords(`${LINE}${said}\n`, 20_123)
       assert.equal(judged?.reason, reason)
       assert.match(judged?.message ?? '', message)

@@ -32,12 +32,15 @@ import { type Intent, localSpec, needsRestart } from './intent.ts'
 import { IntentFile } from './intent-file.ts'
 import { launchInstance } from './launch.ts'
 import { dropOldLogs } from './log-files.ts'
+import { orphansGone } from './orphans.ts'
 import { Retry } from './retry.ts'
 import type { Surroundings } from './surroundings.ts'
 import { Turns } from './turns.ts'
 
 /** A start that takes longer than this, for it recovers much, no longer keeps others from starting. */
 const SLOT_MS = 10_000
+/** How long the end of the control plane waits for a step under way. */
+const LEAVE_MS = 2000
 
 /** What the process does, as far as we know; `down`: there is none. */
 type Activity = 'down' | 'starting' | 'running' | 'unresponsive' | 'stopping'
@@ -172,15 +175,17 @@ export class Instance {
       this.#checkUp(server).catch((error: unknown) => this.#complain('check-up', error))
   }
 
-  /** Lets go of the process without stopping it: somebody else adopts it. */
-  leave(): void {
+  /** Lets go of the process without stopping it: somebody else adopts it. Waits a little for the step under way. */
+  async leave(): Promise<void> {
     this.#left = true
     this.#retry.cancel()
+    const rest = this.#turns.take(async () => undefined)
+    await Promise.race([rest, sleep(LEAVE_MS, undefined, { ref: false })])
   }
 
   /** Stops it while it stays wanted: the next start of the control plane brings it back. */
   async shutDown(): Promise<void> {
-    this.leave()
+    await this.leave()
     await this.#turns.take(() => this.#bringDown())
   }
 
@@ -208,11 +213,12 @@ export class Instance {
   #converge(): Promise<void> {
     return this.#turns
       .take(async () => {
-        if (this.#left) return
+        const { wanted } = this.intent
         const restart = this.#server !== undefined && this.#needsRestart()
         // A postmaster that was told to stop cannot be told to stay.
-        if (this.intent.wanted !== 'running' || this.#activity === 'stopping' || restart) await this.#bringDown()
-        if (this.intent.wanted !== 'running') return
+        const down = wanted !== 'running' || this.#activity === 'stopping' || restart
+        if (down && !this.#left) await this.#bringDown()
+        if (this.intent.wanted !== 'running' || this.#left) return
         if (this.#server === undefined) await this.#bringUp()
         else if (this.#activity !== 'stopping') await this.#resize(this.#server)
       })
@@ -252,7 +258,7 @@ export class Instance {
 
   async #bringDown(): Promise<void> {
     const server = this.#server
-    if (server === undefined) return this.#orphansGone()
+    if (server === undefined) return orphansGone(this.folders.data)
     const deadlines = this.#stopDeadlines()
     this.#become('stopping')
     const result = await stopServer(server, deadlines)
@@ -267,11 +273,6 @@ export class Instance {
     this.#become('down')
   }
 
-  /** Backends of a postmaster that was killed end within moments, once they notice. */
-  async #orphansGone(): Promise<void> {
-    for (let waits = 0; waits < 100 && processesOf(this.folders.data).length > 0; waits++) await sleep(50)
-  }
-
   /** What nobody needs any more, or what does not answer anyway, gets less time for its checkpoint. */
   #stopDeadlines(): StopDeadlines {
     const { cleanStop } = this.#host.times
@@ -280,8 +281,6 @@ export class Instance {
     const short = Math.min(cleanStop, 10_000)
     return { fastMs: patient ? cleanStop : short, immediateMs: short, killMs: 10_000 }
   }
-
-  // ---- what happens to the process
 
   #follow(server: ServerProcess): void {
     this.#server = server

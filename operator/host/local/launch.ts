@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
 import { processesOf } from '../../../runtime/postgres/postmaster-pid.ts'
 import type { RunAs } from '../../../runtime/postgres/run-as.ts'
-import { launchServer, type ServerProcess } from '../../../runtime/postgres/server-process.ts'
+import { adoptServer, launchServer, type ServerProcess } from '../../../runtime/postgres/server-process.ts'
 import { ConditionError } from '../host.ts'
 import { conditionError, portTaken } from './failure-reason.ts'
 import type { InstanceFolders } from './folders.ts'
@@ -48,7 +48,8 @@ export const launchInstance = async (
   const { port } = intent.current
   await mkdir(host.folders.sockets, { recursive: true, mode: 0o711 })
   for (const folder of [folders.log, folders.sockets]) await ownFolder(folder, account)
-  await clearLeftovers(folders, port)
+  const found = await clearLeftovers(folders, port)
+  if (found !== undefined) return found
   if (!(await isPortFree(reach.listen, port))) throw conditionError(portTaken(port))
   const configFile = await writeInstanceConfig(host, folders, intent.current)
   return launchServer(binaries, account, { dataFolder: folders.data, configFile, startLog: folders.startLog })
@@ -72,13 +73,16 @@ const keepPortFree = async ({ ports, reach }: Surroundings, intent: IntentFile):
 }
 
 /**
- * Waits for backends of a killed postmaster to end, then removes its lock files. Postgres believes a lock file whose number
+ * Waits for backends of a killed postmaster to end, then removes its lock files; answers the server if one is there after all,
+ * launched by a control plane that died before it had written its own lock file. Postgres believes a lock file whose number
  * belongs to any living process of its account: after a machine restart that may be another environment's server. We know
  * better, because no process works in the data folder.
  */
-const clearLeftovers = async (folders: InstanceFolders, port: number): Promise<void> => {
+const clearLeftovers = async (folders: InstanceFolders, port: number): Promise<ServerProcess | undefined> => {
   const deadline = Date.now() + ORPHANS_MS
   while (processesOf(folders.data).length > 0) {
+    const found = adoptServer(folders.data)
+    if (found !== undefined) return found
     if (Date.now() > deadline)
       throw new ConditionError(
         'DatabaseReachable',
@@ -87,8 +91,9 @@ const clearLeftovers = async (folders: InstanceFolders, port: number): Promise<v
       )
     await sleep(20)
   }
-  if (process.platform !== 'linux') return
+  if (process.platform !== 'linux') return undefined
   await rm(join(folders.data, 'postmaster.pid'), { force: true })
   for (const name of await readdir(folders.sockets))
     if (name.startsWith(`.s.PGSQL.${port}`)) await rm(join(folders.sockets, name), { force: true })
+  return undefined
 }

@@ -233,9 +233,9 @@ class OpenLocalHost implements LocalHost {
   async stopAll({ keepDatabases }: { readonly keepDatabases: boolean }): Promise<void> {
     for (const timer of this.#timers.splice(0)) clearInterval(timer)
     await this.#surroundings.newData.close()
-    const instances = [...this.#instances.values()]
-    if (keepDatabases) for (const instance of instances) instance.leave()
-    else await Promise.all(instances.map(instance => instance.shutDown()))
+    await Promise.all(
+      Array.from(this.#instances.values(), instance => (keepDatabases ? instance.leave() : instance.shutDown())),
+    )
   }
 
   // ---- instances
