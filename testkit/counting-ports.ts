@@ -66,6 +66,7 @@ export const callCounter = (
 
 /** Counts what a store is asked to change. */
 export const countingStore = (store: ResourceStore, counter: CallCounter): ResourceStore => ({
+  identity: () => counter.read(() => store.identity()),
   get: (type, key) => counter.read(() => store.get(type, key)),
   list: (type, selector) => counter.read(() => store.list(type, selector)),
   watch: (type, options) => store.watch(type, options),

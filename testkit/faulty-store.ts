@@ -26,6 +26,10 @@ export const faultyStore = (store: ResourceStore, faults: Faults): ResourceStore
     return answer
   }
   return {
+    identity: async () => {
+      await faults.reading?.()
+      return store.identity()
+    },
     get: async (type, key) => {
       await faults.reading?.()
       return store.get(type, key)

@@ -56,6 +56,7 @@ export const memoryStore = (now: () => number): MemoryStore => {
   }
   return {
     writes: () => writes,
+    identity: async () => 'memory',
     get: async (type, key) => structuredClone(objects.get(idOf(type, key))) as never,
     list: async (type, selector) => ({
       items: structuredClone(

@@ -85,6 +85,7 @@ describe('renewEnvironment', () => {
   const storeWith = (overrides: Partial<ResourceStore>): CommandDependencies => ({
     ...world.deps,
     store: {
+      identity: () => store.identity(),
       get: (type, key) => store.get(type, key),
       list: (type, selector) => store.list(type, selector),
       watch: (type, options) => store.watch(type, options),

@@ -9,6 +9,7 @@ import type { ControlPlaneSql } from '../store/fenced-transactions.ts'
 import { fencedTransactions } from '../store/fenced-transactions.ts'
 import type { HeldLease } from '../store/lease-keeper.ts'
 import { pendingIntentFigures } from '../store/pending-intents.ts'
+import { assertBoundStore } from './assert-bound-store.ts'
 import { Dispatcher } from './dispatcher.ts'
 
 /** What outlives a term. */
@@ -73,6 +74,7 @@ export class LeaseTerm {
 
   async #start(signal: AbortSignal): Promise<void> {
     const { database, dispatchConcurrency, projectConcurrency, pollEveryMs, ...shared } = this.#options
+    await assertBoundStore(database, shared.store)
     const underLease = {
       sql: database,
       fenced: fencedTransactions(database, this.#lease),

@@ -41,6 +41,13 @@ grant insert (resource_kind) on audit_events to svc_api
 audit_heads.organization_id text not null
 audit_heads.last_id bigint not null
 audit_heads constraint audit_heads_pkey PRIMARY KEY (organization_id)
+bound_store.one_row boolean not null default true
+bound_store.identity text not null
+bound_store.bound_at timestamp with time zone not null default now()
+bound_store constraint bound_store_one_row_check CHECK (one_row)
+bound_store constraint bound_store_pkey PRIMARY KEY (one_row)
+grant insert on bound_store to svc_api
+grant select on bound_store to svc_api
 environments.id uuid not null default gen_random_uuid()
 environments.organization_id text not null
 environments.project_id text not null

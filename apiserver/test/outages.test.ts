@@ -103,6 +103,7 @@ describe('outages', () => {
         away ? Promise.reject(new StoreError('Unavailable', 'Away')) : call()
       const api = await startTestApiServer({
         store: (store): ResourceStore => ({
+          identity: () => whenThere(() => store.identity()),
           get: (...args) => whenThere(() => store.get(...args)),
           list: (...args) => whenThere(() => store.list(...args)),
           watch: (...args) => store.watch(...args),

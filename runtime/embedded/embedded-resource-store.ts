@@ -75,6 +75,23 @@ export class EmbeddedResourceStore implements ResourceStore {
     )
   }
 
+  async identity(): Promise<string> {
+    return this.#timed('identity', async () => {
+      await this.#database.query({
+        name: 'identify',
+        text: 'insert into store_identity (identity) values ($1) on conflict do nothing',
+        values: [randomUUID()],
+      })
+      const [row] = await this.#database.query<{ identity: string }>({
+        name: 'identity',
+        text: 'select identity::text from store_identity',
+        values: [],
+      })
+      if (row === undefined) throw new StoreError('Unavailable', 'The store has lost its identity')
+      return row.identity
+    })
+  }
+
   async get<R extends Resource>(type: ResourceType<R>, key: ResourceKey): Promise<R | undefined> {
     return this.#timed('get', async () => {
       const [row] = await this.#database.query<ObjectRow>({

@@ -23,6 +23,13 @@ export const describeResourceStore = (name: string, makeFixture: () => Promise<R
       other = await fixture.connect('second')
       ns = await fixture.namespace()
     })
+
+    it('has one identity for every client', async () => {
+      const identity = await store.identity()
+      assert.ok(identity.length > 0)
+      assert.equal(await other.identity(), identity)
+      assert.equal(await store.identity(), identity)
+    })
     after(async () => fixture.close())
 
     const create = async (

@@ -55,6 +55,11 @@ export type SpecOf<R extends Resource> = R['spec']
  * Every method has a deadline of its own and throws a StoreError (see store-error.ts) whose `reason` says what happened.
  */
 export interface ResourceStore {
+  /**
+   * Which store this is: given once when it was made, the same for every client. Whoever keeps records of its resources
+   * compares, so that another or an emptied store is not taken for one in which everything was deleted.
+   */
+  identity(): Promise<string>
   /** The resource, or undefined. Never from a cache. */
   get<R extends Resource>(type: ResourceType<R>, key: ResourceKey): Promise<R | undefined>
   /** All that match, with the version that a watch resumes from: one consistent snapshot. */
