@@ -34,8 +34,10 @@ let templates: string | undefined
 
 /** All hosts of a test process share one folder of templates: making one takes a second. */
 const shareTemplates = (home: string): void => {
+  const link = join(home, 'templates')
+  if (existsSync(link)) return
   if (templates === undefined || !existsSync(templates)) templates = testFolder()
-  if (!existsSync(join(home, 'templates'))) symlinkSync(templates, join(home, 'templates'))
+  symlinkSync(templates, link)
 }
 
 /** Opens a local host with quick looks and short pauses. */
