@@ -1,5 +1,7 @@
 /** The API server as a process of its own: environment -> configuration -> ports -> start -> wait for a signal -> stop. */
 import { Registry } from 'prom-client'
+import { parseMasterKey, parseMasterKeys } from '../runtime/config/master-keys.ts'
+import { ConfigError, parseEnv } from '../runtime/config/parse-env.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { SealedCredentials } from '../runtime/embedded/sealed-credentials.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
@@ -7,9 +9,8 @@ import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import type { Log } from '../runtime/log/log.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { migrate, readMigrations } from '../runtime/postgres/migrate.ts'
-import { apiServerConfig, ConfigError, parseEnv } from './config/config.ts'
+import { apiServerConfig } from './config/config.ts'
 import { processEnvironment, standaloneEnv } from './config/env.ts'
-import { parseMasterKey, parseMasterKeys } from './config/secrets.ts'
 import { startApiServer } from './start.ts'
 import { MIGRATIONS_FOLDER } from './store/migrations.ts'
 

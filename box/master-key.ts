@@ -1,14 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { parseMasterKey } from '../runtime/config/master-keys.ts'
 import { BoxError } from './box-error.ts'
 import { readSecret, writeSecret } from './write-secret.ts'
-
-const parseKey = (text: string, where: string): Buffer => {
-  const key = Buffer.from(text.trim(), 'base64')
-  if (key.length !== 32 || key.toString('base64') !== text.trim())
-    throw new BoxError(`Cannot use the master key in ${where}: expected 32 bytes in base64`)
-  return key
-}
 
 /**
  * The key that seals stored secrets: the configured one, else that of the secrets folder, made at the first start.
@@ -18,14 +12,14 @@ const parseKey = (text: string, where: string): Buffer => {
 export const masterKey = (secretsFolder: string, configured: string | undefined): Buffer => {
   const path = join(secretsFolder, 'master.key')
   const kept = readSecret(path)
-  const given = configured === undefined ? undefined : parseKey(configured, 'SERVICE_KMS_MASTER_KEY')
+  const given = configured === undefined ? undefined : parseMasterKey('SERVICE_KMS_MASTER_KEY', configured)
   if (kept === undefined) {
     if (given !== undefined) return given
     const made = randomBytes(32)
     writeSecret(path, `${made.toString('base64')}\n`)
     return made
   }
-  const key = parseKey(kept, path)
+  const key = parseMasterKey(path, kept)
   if (given !== undefined && !given.equals(key))
     throw new BoxError(`SERVICE_KMS_MASTER_KEY differs from ${path}, which sealed this folder's secrets: unset it`)
   return key

@@ -1,7 +1,7 @@
 import { BoxError } from './box-error.ts'
 
 /** Errors that were foreseen: their message tells people what to do. */
-const FORESEEN = new Set(['BoxError', 'MigrationError', 'SealError'])
+const FORESEEN = new Set(['BoxError', 'ConfigError', 'MigrationError', 'SealError'])
 
 /** The system refused something, e.g. "EACCES: permission denied, mkdir '/srv/svc'": nobody needs our stack for that. */
 const isSystemError = (error: Error): boolean => 'syscall' in error && 'code' in error

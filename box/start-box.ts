@@ -14,7 +14,6 @@ import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import type { Log } from '../runtime/log/log.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { assertListenable } from './assert-listenable.ts'
-import { BoxError } from './box-error.ts'
 import type { BoxConfig } from './config/config.ts'
 import { type HomeFolder, openHome } from './home-folder.ts'
 import { openLocalPorts, type PortOptions, type Ports } from './local-ports.ts'
@@ -45,15 +44,6 @@ export interface RunningBox {
 
 const LOG_BYTES = 16 * 2 ** 20
 const LOGS_KEPT = 4
-
-/** @throws BoxError naming the variable that is wrong */
-const settings = <T>(read: () => T): T => {
-  try {
-    return read()
-  } catch (cause) {
-    throw new BoxError((cause as Error).message, { cause })
-  }
-}
 
 /** What was started, and how each part is stopped again; `keepDatabases` leaves Postgres processes as they are. */
 class Stages {
@@ -123,12 +113,12 @@ const makeFirstToken = async (databaseUrl: string, log: Log): Promise<string> =>
 
 /**
  * Starts it; everything that it answers with serves.
- * @throws BoxError and other errors of one line; what this start began is stopped again, what it found running runs on
+ * @throws errors of one line; what this start began is stopped again, what it found running runs on
  */
 export const startBox = async (options: StartOptions): Promise<RunningBox> => {
   const { config, environment, progress, openPorts = openLocalPorts } = options
-  const apiConfig = settings(() => apiServerConfig(environment))
-  const operatorSettings = settings(() => operatorConfig(environment))
+  const apiConfig = apiServerConfig(environment)
+  const operatorSettings = operatorConfig(environment)
   const stages = new Stages()
   let adopted = false
   try {

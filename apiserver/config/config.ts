@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { resourcesSchema } from '../../crds/environment.ts'
 import type { EnvironmentKind } from '../../lib/model/environment.ts'
+import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
 import type { LogLevel } from '../../runtime/log/json-log.ts'
 import { parseNetworks, type TrustedNetworks } from '../http/client-address.ts'
 import type { ListenAddress, StopDelays } from '../http/http-server.ts'
@@ -40,25 +41,6 @@ export interface ApiServerConfig {
   readonly limits: LimitSettings
   readonly stop: StopDelays
   readonly plan: PlanConfig
-}
-
-/** A variable that cannot be used: the message names it and says what was expected. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
-
-type Environment = Readonly<Record<string, string | undefined>>
-
-/** The variables of a schema. An empty one counts as unset, as shells and unit files write it. @throws ConfigError */
-export const parseEnv = <S extends z.ZodObject>(schema: S, environment: Environment): z.output<S> => {
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
-  const parsed = schema.safeParse(set)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  const missing = issue?.code === 'invalid_type' && issue.input === undefined
-  throw new ConfigError(
-    `Cannot use ${issue?.path.join('.') ?? 'the environment'}: ${missing ? 'it must be set' : (issue?.message ?? 'invalid')}`,
-  )
 }
 
 const listenAddress = (name: string, text: string): ListenAddress => {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { BoxError } from '../box-error.ts'
+import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
 import { boxEnv } from './env.ts'
 
 /** What the single box was told, with meaning given to it. */
@@ -24,24 +24,19 @@ export interface BoxConfig {
 /** Addresses that mean all of them: nobody can connect to one. */
 const EVERYWHERE = new Set(['0.0.0.0', '::'])
 
-/** @throws BoxError naming the first variable that is wrong */
-export const boxConfig = (environment: Readonly<Record<string, string | undefined>>): BoxConfig => {
-  // An empty variable counts as none, as shells and unit files write it.
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
-  const parsed = boxEnv.safeParse(given)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    throw new BoxError(`Cannot use ${issue?.path.join('.') ?? 'the environment'}: ${issue?.message ?? 'invalid'}`)
-  }
-  const env = parsed.data
+/** @throws ConfigError naming the first variable that is wrong */
+export const boxConfig = (environment: Environment): BoxConfig => {
+  const env = parseEnv(boxEnv, environment)
   const [first = 0, last = 0] = env.SERVICE_POSTGRES_PORTS.split('-').map(Number)
   if (first < 1024 || last > 65_535 || first > last)
-    throw new BoxError(
+    throw new ConfigError(
       `Cannot use SERVICE_POSTGRES_PORTS: ${env.SERVICE_POSTGRES_PORTS} is not a range within 1024-65535`,
     )
   const listen = env.SERVICE_POSTGRES_LISTEN
   if (EVERYWHERE.has(listen) && env.SERVICE_POSTGRES_HOST === undefined)
-    throw new BoxError(`Cannot tell clients to connect to ${listen}: set SERVICE_POSTGRES_HOST to this machine's name`)
+    throw new ConfigError(
+      `Cannot use SERVICE_POSTGRES_LISTEN: no client connects to ${listen}; set SERVICE_POSTGRES_HOST to this machine's name`,
+    )
   return {
     home: resolve(env.SERVICE_HOME),
     postgres: {

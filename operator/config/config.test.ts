@@ -24,6 +24,6 @@ describe('operatorConfig', () => {
     ['SERVICE_DEFAULT_PREVIEW_FIGURES', 'cpu=1,memory=1Gi,storage=1Gi,maxConnections=1'],
   ] as const)
     it(`refuses ${variable}=${value} by name`, () => {
-      assert.throws(() => operatorConfig({ [variable]: value }), new RegExp(`^Error: Cannot use ${variable}: `))
+      assert.throws(() => operatorConfig({ [variable]: value }), new RegExp(`Cannot use ${variable}: `))
     })
 })

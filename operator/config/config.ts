@@ -1,4 +1,5 @@
 import { resourcesSchema } from '../../crds/environment.ts'
+import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
 import type { DefaultFigures, Figures } from '../environment/defaults.ts'
 import type { Limits } from '../environment/limits.ts'
 import { operatorEnv } from './env.ts'
@@ -18,18 +19,9 @@ const EXPIRY_GRACE_MS = 60_000
 const MAX_FAILED_STARTS = 5
 const DAY_MS = 86_400_000
 
-/**
- * The operator's configuration. An empty variable counts as none.
- * @throws Error naming the first variable that is wrong
- */
-export const operatorConfig = (environment: Readonly<Record<string, string | undefined>>): OperatorConfig => {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
-  const parsed = operatorEnv.safeParse(given)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    throw new Error(`Cannot use ${issue?.path.join('.') ?? 'the environment'}: ${issue?.message ?? 'invalid'}`)
-  }
-  const env = parsed.data
+/** The operator's configuration. @throws ConfigError */
+export const operatorConfig = (environment: Environment): OperatorConfig => {
+  const env = parseEnv(operatorEnv, environment)
   return Object.freeze({
     namespace: env.SERVICE_OPERATOR_NAMESPACE,
     concurrency: env.SERVICE_OPERATOR_CONCURRENCY,
@@ -60,5 +52,5 @@ const figuresOf = (variable: string, text: string): Figures => {
   const parsed = resourcesSchema.safeParse({ ...rest, maxConnections: Number(maxConnections) })
   if (parsed.success) return parsed.data
   const field = parsed.error.issues[0]?.path.join('.') ?? 'a figure'
-  throw new Error(`Cannot use ${variable}: ${field} is out of form or range, "${text}"`)
+  throw new ConfigError(`Cannot use ${variable}: ${field} is out of form or range, "${text}"`)
 }
