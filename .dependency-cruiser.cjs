@@ -10,6 +10,9 @@ const TEST_CODE = '(^(testkit|e2e|tools|bench)/|\\.test\\.ts$|\\.contract\\.ts$)
 /** Modules of Node that reach outside the process, or wait. */
 const IO = '^(node:)?(fs|net|http|https|http2|tls|dns|dgram|child_process|cluster|worker_threads|timers|readline|repl|inspector|process)(/|$)'
 
+/** Files of operator/environment that act; all the others decide, or are what decisions are made of. */
+const ACTING = ['apply', 'controller', 'new-credentials', 'observe', 'phase-metrics', 'reconciler', 'report', 'tear-down']
+
 const npm = names => `(^|/)node_modules/(${names.join('|')})/`
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
@@ -112,8 +115,11 @@ module.exports = {
     ),
     rule(
       'decisions-do-no-io',
-      'decide, checks and builders are functions from data to data: at run time they reach no I/O and no runtime',
-      below(['^operator/.+/decide\\.ts$', '^operator/.+/checks/', '^operator/.+/build-[^/]+\\.ts$']),
+      'what decides, checks or builds is functions from data to data: at run time they reach no I/O and no runtime',
+      {
+        path: ['^operator/environment/', '^operator/.+/checks/', '^operator/.+/decide\\.ts$', '^operator/.+/build-[^/]+\\.ts$'],
+        pathNot: [TEST_CODE, ...ACTING.map(name => `^operator/environment/${name}\\.ts$`)],
+      },
       { path: [IO, '^runtime/', '(^|/)node_modules/'], dependencyTypesNot: ['type-only'] },
     ),
     rule(

@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { checkLayers, type LayerReport, layerConfiguration } from './check-layers.ts'
 
+/** Files of operator/environment that decide without saying so in their name. */
+const PURE = ['conditions', 'expiry', 'life-claims', 'next-phase', 'operation', 'recollection']
+
 /** Each rule's plants: a file that imports something and must be found. */
 const FORBIDDEN: readonly (readonly [rule: string, from: string, imports: string])[] = [
   ['lib-stands-alone', 'lib/queue/a.ts', '../../crds/ok.ts'],
@@ -32,10 +35,12 @@ const FORBIDDEN: readonly (readonly [rule: string, from: string, imports: string
   ['repositories-know-nobody', 'apiserver/store/a.ts', '../auth/ok.ts'],
   ['decisions-do-no-io', 'operator/environment/decide.ts', '../../runtime/log/ok.ts'],
   ['decisions-do-no-io', 'operator/environment/checks/a.ts', 'node:net'],
+  ['decisions-do-no-io', 'operator/environment/decide-life.ts', 'node:fs'],
+  ...PURE.map(name => ['decisions-do-no-io', `operator/environment/${name}.ts`, '../../runtime/log/ok.ts'] as const),
   ['decisions-do-no-io', 'operator/host/kubernetes/build-service.ts', 'pg'],
   ['express-in-http-only', 'apiserver/routes/a.ts', 'express'],
   ['pg-at-the-rim-only', 'apiserver/commands/c.ts', 'pg'],
-  ['pg-at-the-rim-only', 'operator/environment/c.ts', 'pg'],
+  ['pg-at-the-rim-only', 'operator/config/a.ts', 'pg'],
   ['kubernetes-client-in-runtime-only', 'operator/host/kubernetes/a.ts', '@kubernetes/client-node'],
   ['nobody-imports-a-main', 'box/a.ts', './main.ts'],
   ['no-test-code-in-production', 'runtime/store/b.ts', '../../testkit/ok.ts'],
@@ -64,6 +69,8 @@ const ALLOWED: readonly (readonly [from: string, imports: string])[] = [
   ['apiserver/store/ok.ts', '../config/ok.ts'],
   ['operator/host/ok.ts', 'pg'],
   ['operator/suspend/decide.ts', '../../crds/ok.ts'],
+  ['operator/environment/observe.ts', '../../runtime/log/ok.ts'],
+  ['operator/environment/expiry.test.ts', '../../runtime/log/ok.ts'],
   ['runtime/kubernetes/ok.ts', '@kubernetes/client-node'],
   ['box/ok.ts', '../operator/host/ok.ts'],
   ['box/ok-too.ts', '../apiserver/config/ok.ts'],
