@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { testCluster } from './postgres.ts'
 
@@ -17,5 +18,12 @@ describe('testCluster', () => {
     )
     await clone.end()
     assert.deepEqual(rows, [{ found: 'marked', major: 17 }])
+  })
+
+  it('keeps nothing in /dev/shm, where somebody may clean up during a long run', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const maps = readFileSync(`/proc/${(await testCluster()).pid}/maps`, 'utf8')
+    assert.match(maps, /\/pg_dynshmem\//)
+    assert.doesNotMatch(maps, /\/dev\/shm\/PostgreSQL\./)
   })
 })

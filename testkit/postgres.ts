@@ -29,6 +29,7 @@ const SETTINGS = [
   'shared_buffers=64MB',
   'max_connections=300',
   'autovacuum=off',
+  'dynamic_shared_memory_type=mmap',
 ]
 
 const start = async (): Promise<TestCluster> => {

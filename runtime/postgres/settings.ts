@@ -34,6 +34,8 @@ export const COMMON_SETTINGS: Settings = {
   authentication_timeout: '10s',
   allow_alter_system: false,
   huge_pages: 'off',
+  // Not in /dev/shm: who cleans up there (systemd does, when the last session of an account ends) would break a running server.
+  dynamic_shared_memory_type: 'mmap',
   wal_level: 'replica',
   archive_mode: 'on',
   archive_command: 'true',

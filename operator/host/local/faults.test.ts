@@ -91,6 +91,20 @@ describe('the local host, when things go wrong', function () {
     assert.deepEqual(back.endpoint, endpoint)
   })
 
+  it('keeps nothing in /dev/shm, where who cleans up would break a running server', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const ref = newRef()
+    await bringUp(host, ref)
+    // The workers of a parallel query attach to dynamic shared memory.
+    await queryAs(host, ref, 'set debug_parallel_query = on; select count(*) from pg_class')
+    assert.deepEqual(await queryAs(host, ref, 'show dynamic_shared_memory_type'), [
+      { dynamic_shared_memory_type: 'mmap' },
+    ])
+    const maps = processesOf(foldersOf(ref).data).map(pid => readFileSync(`/proc/${pid}/maps`, 'utf8'))
+    assert.ok(maps.length > 0 && maps.some(text => text.includes('/pg_dynshmem/')))
+    assert.ok(!maps.some(text => text.includes('/dev/shm/PostgreSQL.')))
+  })
+
   it('gives no port twice, to many at once, after a restart, and beside another home', async () => {
     const first = await freePorts(8)
     const ports = { first, last: first + 7 }
