@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
 import { scramVerifier } from '../lib/credentials/scram-verifier.ts'
+import { endSession } from '../runtime/postgres/end-session.ts'
 import type { SocketAddress } from '../runtime/postgres/server-process.ts'
 import { readSecret, writeSecret } from './write-secret.ts'
 
@@ -75,6 +76,6 @@ export const ensureControlPlaneDatabases = async (secretsFolder: string, address
       await client.query(`revoke all on database ${database} from public`)
     await client.query('grant connect on database svc to svc_api')
   } finally {
-    await client.end()
+    await endSession(client)
   }
 }

@@ -9,6 +9,8 @@ export interface LossyLink {
   loseNextCommit(): void
   /** From now on nothing passes, in either direction, and no connection is closed: a network that swallows everything. */
   fallSilent(): void
+  /** From now on no farewell of a client arrives: the server, as one that is frozen, never closes a session. */
+  swallowFarewells(): void
   /** How many were lost so far. */
   readonly lost: number
   stop(): void
@@ -17,11 +19,14 @@ export interface LossyLink {
 // The simple query of the driver, and the server's word that it is done.
 const COMMIT = Buffer.from('commit\0')
 const DONE = Buffer.from('COMMIT\0')
+// Terminate, the last message of a client.
+const FAREWELL = Buffer.from([0x58, 0, 0, 0, 4])
 
 export const lossyLink = async (socketFolder: string): Promise<LossyLink> => {
   const sockets = new Set<Socket>()
   let armed = false
   let silent = false
+  let deaf = false
   let lost = 0
   const server = createServer(client => {
     const upstream = connect(join(socketFolder, '.s.PGSQL.5432'))
@@ -36,7 +41,7 @@ export const lossyLink = async (socketFolder: string): Promise<LossyLink> => {
       socket.on('close', cut)
     }
     client.on('data', chunk => {
-      if (silent) return
+      if (silent || (deaf && chunk.equals(FAREWELL))) return
       if (armed && chunk.includes(COMMIT)) {
         armed = false
         losing = true
@@ -57,6 +62,7 @@ export const lossyLink = async (socketFolder: string): Promise<LossyLink> => {
     port,
     loseNextCommit: () => (armed = true),
     fallSilent: () => (silent = true),
+    swallowFarewells: () => (deaf = true),
     get lost() {
       return lost
     },

@@ -11,6 +11,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Log } from '../../runtime/log/log.ts'
+import { endSession } from '../../runtime/postgres/end-session.ts'
 import {
   acquireLease,
   LEASE_CHANNEL,
@@ -116,7 +117,7 @@ export class LeaseKeeper {
       } finally {
         this.#session = undefined
         // A severed link may never answer the farewell.
-        await Promise.race([client.end().catch(() => undefined), delay(1_000, undefined, { ref: false })])
+        await endSession(client)
       }
       await this.#wait(Math.min(LONGEST_RECONNECT_MS, 100 * 2 ** Math.min(failures, 10)))
     }

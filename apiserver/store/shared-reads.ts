@@ -6,6 +6,7 @@
  */
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { endSession } from '../../runtime/postgres/end-session.ts'
 import { readDriverError } from './database-error.ts'
 import { sqlOn } from './sql-on.ts'
 
@@ -42,7 +43,7 @@ class Lane {
 
   async end(): Promise<void> {
     this.lost = true
-    await this.#client.end().catch(() => undefined)
+    await endSession(this.#client)
   }
 
   async #connect(): Promise<void> {

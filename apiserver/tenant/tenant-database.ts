@@ -5,6 +5,7 @@
 import pg from 'pg'
 import type { Endpoint } from '../../crds/environment.ts'
 import type { DatabaseCredential } from '../../runtime/credentials/credentials.ts'
+import { endSession } from '../../runtime/postgres/end-session.ts'
 import { TENANT_DATABASE } from './connection-uri.ts'
 
 const CONNECT_TIMEOUT_MS = 3000
@@ -52,6 +53,6 @@ export const inTenantDatabase = async <T>(
     await client.connect()
     return await use(async text => (await client.query(text)).rows as never)
   } finally {
-    void client.end().catch(() => undefined)
+    void endSession(client)
   }
 }

@@ -2,10 +2,10 @@
  * Hears of changes through LISTEN and passes the word on. It may miss any number of them: readers keep their own place in the
  * log and poll as well, so this only makes them fast. After every (re)connection it wakes everybody.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type BackoffPolicy, backoffMs } from '../controller/backoff.ts'
 import type { Log } from '../log/log.ts'
+import { endSession } from '../postgres/end-session.ts'
 import { Bell } from './bell.ts'
 import { connectionSettings } from './database.ts'
 import type { StoreMetrics } from './store-metrics.ts'
@@ -16,7 +16,6 @@ export type Wake = (version: bigint | undefined) => void
 const RECONNECT: BackoffPolicy = { baseMs: 100, capMs: 5000 }
 /** How often the connection is proved: one that died without a word is replaced. */
 const PROBE_EVERY_MS = 30_000
-const CLOSE_TIMEOUT_MS = 1000
 
 export class ChangeListener {
   readonly #url: string
@@ -100,7 +99,7 @@ export class ChangeListener {
     } finally {
       client.removeAllListeners('notification')
       // A server that hangs would keep us from connecting to its successor.
-      await Promise.race([client.end().catch(() => undefined), sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })])
+      await endSession(client)
     }
   }
 

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { type Log, silentLog } from '../log/log.ts'
+import { endSession } from './end-session.ts'
 
 /** One file: its name without `.sql`, and its text. It holds no transaction control of its own. */
 export interface Migration {
@@ -99,7 +100,7 @@ const withClient = async <T>(url: string, use: (client: pg.Client) => Promise<T>
   try {
     return await use(client)
   } finally {
-    await client.end().catch(() => undefined)
+    await endSession(client)
   }
 }
 

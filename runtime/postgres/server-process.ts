@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { PostgresBinaries } from './binaries.ts'
 import { clusterState } from './control-file.ts'
+import { endSession } from './end-session.ts'
 import { findPostmaster, processBirth, processesOf, readPostmasterFile } from './postmaster-pid.ts'
 import type { RunAs } from './run-as.ts'
 
@@ -163,8 +164,11 @@ const signInOnce = async (address: SocketAddress): Promise<void> => {
     connectionTimeoutMillis: 5000,
   })
   client.on('error', () => undefined)
-  await client.connect()
-  await client.end()
+  try {
+    await client.connect()
+  } finally {
+    await endSession(client)
+  }
 }
 
 /** How long each kind of stop may take; 0 or absent: that kind is not tried. */

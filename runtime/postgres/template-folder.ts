@@ -12,6 +12,7 @@ import { syncFilesystem, syncFolder, temporaryName } from '../files/durable-file
 import { type PostgresBinaries, postgresVersion } from './binaries.ts'
 import { writeConfigFiles } from './config-files.ts'
 import { isInitialized } from './create-data-folder.ts'
+import { endSession } from './end-session.ts'
 import type { RunAs } from './run-as.ts'
 import {
   childIdentity,
@@ -22,6 +23,9 @@ import {
   waitUntilReady,
 } from './server-process.ts'
 import { COMMON_SETTINGS, type Settings } from './settings.ts'
+
+const CONNECT_TIMEOUT_MS = 10_000
+const STATEMENT_TIMEOUT_MS = 60_000
 
 /** Fixed for every cluster of ours: the same collation on every build, checksums, SCRAM. */
 const INITDB_ARGS = [
@@ -139,13 +143,20 @@ const privateSocketFolder = async (account: RunAs | undefined): Promise<string> 
 
 const runStatements = async (address: SocketAddress, recipe: TemplateRecipe): Promise<void> => {
   for (const { database, sql } of recipe.statements) {
-    const client = new pg.Client({ host: address.socketFolder, port: address.port, user: 'postgres', database })
+    const client = new pg.Client({
+      host: address.socketFolder,
+      port: address.port,
+      user: 'postgres',
+      database,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: STATEMENT_TIMEOUT_MS,
+    })
     client.on('error', () => undefined)
     await client.connect()
     try {
       await client.query(sql)
     } finally {
-      await client.end()
+      await endSession(client)
     }
   }
 }

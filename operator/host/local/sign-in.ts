@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { DatabaseCredential } from '../../../runtime/credentials/credentials.ts'
+import { endSession } from '../../../runtime/postgres/end-session.ts'
 import type { SignIn } from '../host.ts'
 import { APP_DATABASE } from './database-roles.ts'
 import type { ServerTls } from './server-tls.ts'
@@ -21,13 +22,14 @@ export const signInOverTcp = async (
   port: number,
   tls: ServerTls | undefined,
   credential: DatabaseCredential,
+  database = APP_DATABASE,
 ): Promise<SignIn> => {
   const client = new pg.Client({
     host: ownAddress(reach.listen),
     port,
     user: credential.username,
     password: credential.password,
-    database: APP_DATABASE,
+    database,
     application_name: 'svc-operator',
     connectionTimeoutMillis: DEADLINE_MS,
     ssl: tls === undefined ? false : { ca: tls.caCertificate, servername: reach.host, rejectUnauthorized: true },
@@ -35,12 +37,13 @@ export const signInOverTcp = async (
   client.on('error', () => undefined)
   try {
     await client.connect()
-    await client.end()
     return { result: 'ok' }
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }
     // The tenant has opened all that it may: the password was good, or it would not have been counted.
     if (code === '53300' && message.includes('for role')) return { result: 'ok' }
     return { result: REFUSED.has(code ?? '') ? 'refused' : 'unreachable', message: `${code ?? 'Error'}: ${message}` }
+  } finally {
+    await endSession(client)
   }
 }

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { endSession } from '../../../runtime/postgres/end-session.ts'
 import type { SocketAddress } from '../../../runtime/postgres/server-process.ts'
 
 /** Nothing that a tenant can set reaches a session of ours. */
@@ -33,6 +34,6 @@ export const asSuperuser = async <T>(address: SocketAddress, use: (client: pg.Cl
   try {
     return await use(client)
   } finally {
-    await client.end()
+    await endSession(client)
   }
 }
