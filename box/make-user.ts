@@ -1,8 +1,8 @@
-/** `make user EMAIL=…`: makes a user, or another token for one, and prints the token once; a running control plane or not. */
+/** `make user EMAIL=…`: makes a user, or another token for one, and says who it is, and prints the token once; a running control plane or not. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeUser } from '../apiserver/commands/make-user.ts'
+import { type MadeUser, makeUser } from '../apiserver/commands/make-user.ts'
 import { Database } from '../apiserver/store/database.ts'
 import { DomainError } from '../lib/errors/domain-error.ts'
 import { silentLog } from '../runtime/log/log.ts'
@@ -19,16 +19,26 @@ import { postgresAccount, startControlPlane } from './start-control-plane.ts'
 
 const STARTING_MS = 30_000
 
-const makeToken = async (databaseUrl: string, email: string): Promise<string> => {
+const makeToken = async (databaseUrl: string, email: string): Promise<MadeUser> => {
   const database = new Database({ url: databaseUrl, log: silentLog, maxConnections: 1 })
   try {
-    return (await makeUser(database, { email, name: '', isOperator: false, tokenName: 'make user' })).token
+    return await makeUser(database, { email, name: '', isOperator: false, tokenName: 'make user' })
   } catch (error) {
     if (error instanceof DomainError) throw new BoxError(`Cannot make "${email}": ${error.message}`)
     throw error
   } finally {
     await database.stop()
   }
+}
+
+/** The token alone goes to standard output, for `token=$(make -s user EMAIL=…)`; what people want to know goes beside it. */
+const say = (email: string, { userId, created, token }: MadeUser): void => {
+  console.error(
+    `${created ? 'Made' : 'Another token for'} user:${userId} (${email}). It sees nothing before it is a member:`,
+  )
+  console.error(`  PUT /v1/organizations/{org}/members/${encodeURI(email)}   {"role": "developer"}`)
+  console.error('Its token, shown once:')
+  console.log(token)
 }
 
 /** Where the database of a running control plane listens. */
@@ -48,7 +58,7 @@ await runCommand(async () => {
   if (existsSync(folder) && isLocked(describeHome(folder).root)) {
     const { secrets, controlPlane } = describeHome(folder)
     const socketFolder = await socketOfRunning(controlPlane)
-    console.log(await makeToken(controlPlaneUrls(secrets, { socketFolder, port: 5432 }).serving, email))
+    say(email, await makeToken(controlPlaneUrls(secrets, { socketFolder, port: 5432 }).serving, email))
     return
   }
   const account = postgresAccount(settings.user)
@@ -56,7 +66,7 @@ await runCommand(async () => {
   try {
     const { postgres, urls } = await startControlPlane(home, account, silentLog, noProgress)
     try {
-      console.log(await makeToken(urls.serving, email))
+      say(email, await makeToken(urls.serving, email))
     } finally {
       if (postgres.adopted) postgres.leave()
       else await postgres.stop()

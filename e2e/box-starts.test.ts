@@ -7,7 +7,7 @@ import { FIRST_ENVIRONMENT, FIRST_ORGANIZATION, FIRST_PROJECT } from '../box/fir
 import { findPostmaster } from '../runtime/postgres/postmaster-pid.ts'
 import { sized } from '../testkit/full.ts'
 import { openSqlDirect } from '../testkit/open-sql.ts'
-import type { EnvironmentBody, OperationBody } from './api-client.ts'
+import { ApiClient, type EnvironmentBody, type OperationBody } from './api-client.ts'
 import { BoxProcess } from './box-process.ts'
 
 const FIRST = `/v1/organizations/${FIRST_ORGANIZATION}/projects/${FIRST_PROJECT}/environments/${FIRST_ENVIRONMENT}`
@@ -93,14 +93,16 @@ describe('starts and stops of a single box', function () {
     await firstEnvironmentServes()
   })
 
-  it('make user prints a token that works, with the control plane running and without', async () => {
+  it('make user prints who it made and a token that works, with the control plane running and without', async () => {
     const email = { EMAIL: 'Ada@Example.com' }
     // Before there is anything: the folder is made.
     const first = await box.run('make-user.ts', email)
     assert.equal(first.code, 0, first.output)
     await box.start()
     const second = await box.run('make-user.ts', email)
-    const tokens = [first, second].map(({ output }) => output.trim())
+    const tokens = [first, second].map(({ output }) => output.trim().split('\n').at(-1)!)
+    const subjects = [first, second].map(({ output }) => /user:usr_\w+/.exec(output)?.[0])
+    assert.equal(subjects[0], subjects[1])
     for (const token of tokens) {
       const answer = await fetch(`${box.baseUrl}/v1/organizations`, { headers: { authorization: `Bearer ${token}` } })
       // A user of their own: nothing of the first organization is seen.
@@ -108,6 +110,18 @@ describe('starts and stops of a single box', function () {
         [answer.status, ((await answer.json()) as { organizations: unknown[] }).organizations],
         [200, []],
       )
+    }
+    // By what was printed, the first token's owner makes her a member: by the subject, and by the address.
+    for (const subject of [subjects[0]!, email.EMAIL]) {
+      await box
+        .api()
+        .expect(200, 'PUT', `/v1/organizations/${FIRST_ORGANIZATION}/members/${encodeURIComponent(subject)}`, {
+          body: { role: 'viewer' },
+        })
+      const ada = new ApiClient(box.baseUrl, tokens[1]!)
+      assert.equal((await ada.expect<EnvironmentBody>(200, 'GET', FIRST)).environment_id, FIRST_ENVIRONMENT)
+      await box.api().call('DELETE', `/v1/organizations/${FIRST_ORGANIZATION}/members/${encodeURIComponent(subject)}`)
+      assert.equal((await ada.call('GET', FIRST)).status, 404)
     }
     const malformed = await box.run('make-user.ts', { EMAIL: 'nobody' })
     assert.deepEqual([malformed.code, malformed.output.trim().split('\n').length], [1, 1])

@@ -1,9 +1,16 @@
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { countOtherOwners } from '../store/memberships.ts'
 import type { Sql } from '../store/sql.ts'
+import { findUserIdByEmail } from '../store/users.ts'
 
-/** The user that a subject names: `user:<id>`, or the bare id. */
-export const userIdOf = (subject: string): string => (subject.startsWith('user:') ? subject.slice(5) : subject)
+/**
+ * The user that a subject names: `user:<id>`, the bare id, or the mail address of an account, in any case. An id that
+ * nobody has is answered as it is; an address that nobody has is undefined.
+ */
+export const userIdOf = async (sql: Sql, subject: string): Promise<string | undefined> => {
+  if (subject.includes('@')) return findUserIdByEmail(sql, subject.toLowerCase())
+  return subject.startsWith('user:') ? subject.slice(5) : subject
+}
 
 /**
  * Refuses to take the role of the last owner. Hold the organization's lock: two owners who leave at once would otherwise

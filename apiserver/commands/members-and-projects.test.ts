@@ -12,6 +12,7 @@ import type { Principal } from './call.ts'
 import { createEnvironment } from './create-environment.ts'
 import { deleteEnvironment } from './delete-environment.ts'
 import { deleteProject } from './delete-project.ts'
+import { makeUser } from './make-user.ts'
 import { putMember } from './put-member.ts'
 import { putOrganization } from './put-organization.ts'
 import { putProject } from './put-project.ts'
@@ -116,6 +117,35 @@ describe('organizations, members and projects', () => {
       const { id, owner } = await organization()
       for (const subject of ['user:usr_01234567890123456789ab', 'nobody', ''])
         await assert.rejects(put(id, owner, subject, 'viewer'), isCode('user_not_found'))
+    })
+
+    it('are named by their mail address too, in any case', async () => {
+      const { id, owner } = await organization()
+      const made = await makeUser(world.plane.database, {
+        email: `Ada.${id}@Example.com`,
+        name: '',
+        isOperator: false,
+        tokenName: 'test',
+      })
+      const added = bodyOf(await put(id, owner, `ADA.${id}@example.COM`, 'viewer'))
+      assert.deepEqual([added.user_id, added.email], [made.userId, `ada.${id}@example.com`])
+      await assert.rejects(put(id, owner, 'nobody@example.com', 'viewer'), isCode('user_not_found'))
+      const drop = (as: Principal, subject: string) =>
+        removeMember(world.deps, world.call(as), { organizationId: id, subject })
+      const ada: Principal = { ...owner, userId: made.userId, subject: `user:${made.userId}`, role: 'viewer' }
+      // Whether an address has an account is not told to those who may not add it.
+      for (const address of ['nobody@example.com', owner.userId!])
+        await assert.rejects(drop({ ...ada, isOperator: false }, address), isCode('forbidden'))
+      await assert.rejects(drop(owner, 'nobody@example.com'), isCode('member_not_found'))
+      await drop(ada, `ada.${id}@example.com`)
+      const events = (await world.audit(id)).filter(({ resourceKind }) => resourceKind === 'member')
+      assert.deepEqual(
+        events.map(({ action, resourceId }) => [action, resourceId]),
+        [
+          ['put_member', ada.subject],
+          ['remove_member', ada.subject],
+        ],
+      )
     })
 
     it('owners are made, changed and removed by owners only', async () => {

@@ -14,10 +14,12 @@ import { keepAnOwner, userIdOf } from './member-rules.ts'
 
 export interface PutMemberInput {
   readonly organizationId: string
-  /** `user:<id>`, or the bare id. */
+  /** `user:<id>`, the bare id, or a mail address. */
   readonly subject: string
   readonly role: Role
 }
+
+const userNotFound = (): DomainError => new DomainError('user_not_found', 'There is no user with this subject')
 
 /**
  * Adds a member or changes their role. Owners are made and changed by owners only.
@@ -29,12 +31,12 @@ export const putMember = (
   { organizationId, subject, role }: PutMemberInput,
 ): Promise<Reply<200, MemberRecord>> =>
   execute(deps, call, async sql => {
-    const userId = userIdOf(subject)
     if ((await lockOrganization(sql, organizationId)) === undefined) throw organizationNotFound()
+    const userId = await userIdOf(sql, subject)
+    if (userId === undefined) throw userNotFound()
     const before = await findMember(sql, organizationId, userId)
     if (role === 'owner' || before?.role === 'owner') requireRole(call.principal, 'owner')
-    if (before === undefined && (await findUser(sql, userId)) === undefined)
-      throw new DomainError('user_not_found', 'There is no user with this subject')
+    if (before === undefined && (await findUser(sql, userId)) === undefined) throw userNotFound()
     if (before?.role === 'owner' && role !== 'owner') await keepAnOwner(sql, organizationId, userId)
     const member = await putMembership(sql, organizationId, userId, role)
     return {

@@ -11,7 +11,7 @@ import { keepAnOwner, userIdOf } from './member-rules.ts'
 
 export interface RemoveMemberInput {
   readonly organizationId: string
-  /** `user:<id>`, or the bare id. */
+  /** `user:<id>`, the bare id, or a mail address. */
   readonly subject: string
 }
 
@@ -26,12 +26,13 @@ export const removeMember = (
   { organizationId, subject }: RemoveMemberInput,
 ): Promise<Reply<204, undefined>> =>
   execute(deps, call, async sql => {
-    const userId = userIdOf(subject)
+    const userId = await userIdOf(sql, subject)
     const leaves = userId === call.principal.userId
     if (!leaves) requireRole(call.principal, 'admin')
     if ((await lockOrganization(sql, organizationId)) === undefined) throw organizationNotFound()
-    const member = await findMember(sql, organizationId, userId)
-    if (member === undefined) throw new DomainError('member_not_found', 'There is no member with this subject')
+    const member = userId === undefined ? undefined : await findMember(sql, organizationId, userId)
+    if (member === undefined || userId === undefined)
+      throw new DomainError('member_not_found', 'There is no member with this subject')
     if (member.role === 'owner') {
       if (!leaves) requireRole(call.principal, 'owner')
       await keepAnOwner(sql, organizationId, userId)

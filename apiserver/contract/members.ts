@@ -23,7 +23,14 @@ export const memberRecord = z
   .meta({ id: 'Member' })
 export type MemberRecord = z.infer<typeof memberRecord>
 
-const memberParams = z.strictObject({ org: organizationId, subject })
+const memberParams = z.strictObject({
+  org: organizationId,
+  // 64 characters before the @, 255 behind it.
+  subject: text(1, 320).meta({
+    description: 'Who: the subject `user:<id>`, the bare id, or the mail address of the account in any case',
+    example: 'ada@example.com',
+  }),
+})
 
 export const putMemberBody = z.strictObject({ role })
 export type PutMemberBody = z.output<typeof putMemberBody>

@@ -17,6 +17,11 @@ const USER = columns('u', ['user_id', 'email', 'name', 'is_operator', 'disabled_
 const FIND = `select ${USER} from users u where u.user_id = $1`
 export const findUser = (sql: Sql, userId: string): Promise<UserRow | undefined> => sql.row<UserRow>(FIND, [userId])
 
+const FIND_ID_BY_EMAIL = 'select user_id as "userId" from users where email = $1'
+/** The id of the account with an address, in lower case. */
+export const findUserIdByEmail = async (sql: Sql, email: string): Promise<string | undefined> =>
+  (await sql.row<{ userId: string }>(FIND_ID_BY_EMAIL, [email]))?.userId
+
 const FIND_BY_EMAIL = `select ${USER} from users u where u.email = $1 for no key update`
 /** Locks the row: who holds it decides alone what becomes of the account. */
 export const lockUserByEmail = (sql: Sql, email: string): Promise<UserRow | undefined> =>
