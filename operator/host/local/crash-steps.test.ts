@@ -96,8 +96,9 @@ describe('a control plane that dies after any of its changes to the machine', fu
       await prepare(verb, first)
       const steps = Number(runChild(verb, first, 0))
       assert.ok(steps >= 3, `${verb} makes ${steps} changes`)
-      const every = sized(Math.ceil(steps / 2), 1)
-      for (let n = 1; n <= steps; n += every) {
+      const all = Array.from({ length: steps }, (_, index) => index + 1)
+      const some = [1 + Math.floor(Math.random() * steps)]
+      for (const n of sized(1, steps) === steps ? all : some) {
         const uid = randomUUID()
         const ref = newRef('crash', uid)
         await prepare(verb, uid)

@@ -170,7 +170,7 @@ describe('the local host, when things go wrong', function () {
     const ref = newRef()
     await host.stopAll({ keepDatabases: false })
     host = await openTestHost(home, {
-      times: { tick: 20, probeEvery: 50, probeDeadline: 100, firstRetry: 20, cleanStop: 2000 },
+      times: { tick: 20, probeEvery: 50, probeDeadline: 100, firstRetry: 20, cleanStop: 500 },
     })
     await bringUp(host, ref)
     kill(ref, 'SIGSTOP')
