@@ -9,9 +9,13 @@ export const CONDITION_TYPES = [
   'CredentialsReady',
   'DatabaseReachable',
   'Suspended',
+  'Expiring',
   'Expired',
   'UncleanStop',
 ] as const
+/** Why `Expired` is True when the sweep deletes: what the cause of that deletion is read from. */
+export const TIME_TO_LIVE_ENDED = 'TimeToLiveEnded'
+
 export type ConditionType = (typeof CONDITION_TYPES)[number]
 
 /** A condition as it stands in a status. `reason` is for machines, `message` for people: no secrets, no times. */

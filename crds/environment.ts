@@ -103,10 +103,15 @@ export const environmentStatus = z.object({
     .describe('Attempts to bring Postgres up since it was last ready; absent once it is'),
   endpoint: endpointSchema.optional().describe('Where Postgres answers'),
   expiresAt: timestamp.optional().describe('The expiry in force'),
+  graceUntil: timestamp.optional().describe('An expired preview that nothing protects: when it is deleted'),
   image: z.string().max(512).optional().describe('The Postgres that runs, or ran last'),
   lineage: z.string().max(128).optional().describe('Where the data came from: template:<key> or clone:<uid>'),
   resources: resourcesSchema.optional().describe('The figures in force'),
   deletionPolicy: z.enum(DELETION_POLICIES).optional().describe('The policy in force'),
+  deletionProtection: z
+    .boolean()
+    .optional()
+    .describe('true: it was protected from deletion at the last look, or may have been since the one before'),
 })
 export type EnvironmentStatus = z.infer<typeof environmentStatus>
 

@@ -1,9 +1,10 @@
+import { TIME_TO_LIVE_ENDED } from '../../crds/conditions.ts'
 import { claimsOf, conditionsOf, holds } from './conditions.ts'
 import type { Decision } from './decision.ts'
 import { expiresAtText } from './expiry.ts'
 import type { Observed } from './observed.ts'
 
-export const EXPIRED = holds('TimeToLiveEnded', 'The time to live of this preview has ended')
+const EXPIRED = holds(TIME_TO_LIVE_ENDED, 'The time to live of this preview has ended')
 
 /**
  * An expired preview: the condition first, so that whoever finds the deletion knows its cause, then the deletion, which
@@ -11,7 +12,8 @@ export const EXPIRED = holds('TimeToLiveEnded', 'The time to live of this previe
  */
 export const decideExpiry = ({ environment, wanted }: Observed, nowMs: number): Decision => {
   const { status, metadata } = environment
-  const claims = { ...claimsOf(status?.conditions), Expired: EXPIRED }
+  const { Expiring: _, ...before } = claimsOf(status?.conditions)
+  const claims = { ...before, Expired: EXPIRED }
   const expiresAt = expiresAtText(wanted)
   return {
     status: {

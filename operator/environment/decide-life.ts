@@ -1,17 +1,16 @@
 /** The life of an environment: bring Postgres up, keep it up, suspend it, and try again where that fails. */
-import type { EnvironmentStatus } from '../../crds/environment.ts'
 import { firstViolated, type Violated } from './checks/check.ts'
 import { RUNNING, STOPPED } from './checks/ladders.ts'
 import { conditionsOf } from './conditions.ts'
-import { EXPIRED } from './decide-expiry.ts'
 import type { Decision } from './decision.ts'
-import { expiresAtText, hasExpired, sweptAtMs } from './expiry.ts'
+import { expiresAtText, expiryOf, judgedSpec } from './expiry.ts'
 import { lifeClaims, type Scene } from './life-claims.ts'
 import { elapsedMs, type Limits, pollMs, retryAfterMs } from './limits.ts'
 import { nextPhase, stopsNow } from './next-phase.ts'
 import type { Observed } from './observed.ts'
 import { operationOf } from './operation.ts'
 import { attemptSince, type Trouble, troubleRestMs } from './recollection.ts'
+import { compact, type StatusDraft } from './status-draft.ts'
 
 export const decideLife = (observed: Observed, nowMs: number, limits: Limits): Decision => {
   const { environment, wanted, recollection } = observed
@@ -36,10 +35,8 @@ export const decideLife = (observed: Observed, nowMs: number, limits: Limits): D
   const problem = trouble === undefined ? told(found) : { ...trouble, about: trouble.condition }
   const scene: Scene = { phase, next, stopping, found, problem, actionFails: trouble !== undefined, changed }
   const now = new Date(nowMs).toISOString()
-  const claims = {
-    ...lifeClaims(scene, observed),
-    ...(hasExpired(wanted, nowMs, limits) ? { Expired: EXPIRED } : {}),
-  }
+  const { claims: expiryClaims, graceUntilMs, changesInMs } = expiryOf(observed, nowMs, limits)
+  const claims = { ...lifeClaims(scene, observed), ...expiryClaims }
   const operation = operationOf(spec.request, status.operation, {
     phase: next,
     wantedSuspended: wanted.suspended,
@@ -55,25 +52,18 @@ export const decideLife = (observed: Observed, nowMs: number, limits: Limits): D
       ...status,
       phase: next,
       phaseTransitionTime: next === status.phase ? status.phaseTransitionTime : now,
-      observedGeneration: metadata.generation,
+      ...judgedSpec(environment),
       conditions: conditionsOf(claims, status.conditions, metadata.generation, now),
       operation,
       expiresAt: expiresAtText(wanted),
+      graceUntil: graceUntilMs === undefined ? undefined : new Date(graceUntilMs).toISOString(),
       deletionPolicy: wanted.deletionPolicy,
       ...factsOf(observed, scene, retrying),
     }),
     action: resting || pacedMs > 0 ? undefined : found?.repair,
-    requeueAfterMs: Math.min(
-      lookAgainMs(observed, scene, pacedMs, nowMs),
-      sweptInMs(sweptAtMs(wanted, limits), nowMs),
-      recollection.resyncMs,
-    ),
+    requeueAfterMs: Math.min(lookAgainMs(observed, scene, pacedMs, nowMs), changesInMs, recollection.resyncMs),
   }
 }
-
-/** What is past its time and still here is protected: it is no reason to look again. */
-const sweptInMs = (atMs: number | undefined, nowMs: number): number =>
-  atMs === undefined || atMs <= nowMs ? Infinity : atMs - nowMs
 
 /** The trouble that stands in the way of what was found, if it is still the same thing and the same spec. */
 const troubleWith = (found: Violated | undefined, { recollection, environment }: Observed): Trouble | undefined => {
@@ -117,7 +107,11 @@ const isRetryDue = (observed: Observed, found: Violated | undefined, changed: bo
 }
 
 /** What is recorded as fact: only what a finished move makes true, so that work under way is not one write after another. */
-const factsOf = ({ environment, wanted, instance }: Observed, scene: Scene, retrying: boolean): Partial<Status> => {
+const factsOf = (
+  { environment, wanted, instance }: Observed,
+  scene: Scene,
+  retrying: boolean,
+): Partial<StatusDraft> => {
   const { spec, status } = environment
   const { next, found } = scene
   const settled = next === 'ready' && found === undefined
@@ -149,13 +143,4 @@ const lookAgainMs = (observed: Observed, scene: Scene, pacedMs: number, nowMs: n
   if (next === 'ready' && !stopping) return 1_000
   const since = attemptSince(observed.environment)
   return pollMs(since === undefined ? 0 : elapsedMs(since, nowMs))
-}
-
-/** Every field may be given as undefined, which removes it. */
-type Status = { [Field in keyof EnvironmentStatus]: EnvironmentStatus[Field] | undefined }
-
-const compact = (status: Status): EnvironmentStatus => {
-  const present: Record<string, unknown> = {}
-  for (const [field, value] of Object.entries(status)) if (value !== undefined) present[field] = value
-  return present
 }

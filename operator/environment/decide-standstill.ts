@@ -2,8 +2,10 @@ import { firstViolated } from './checks/check.ts'
 import { GATES } from './checks/ladders.ts'
 import { claimsOf, conditionsOf, fails, holds } from './conditions.ts'
 import type { Decision } from './decision.ts'
+import { seenSpec } from './expiry.ts'
 import type { Observed } from './observed.ts'
 import { operationOf } from './operation.ts'
+import { compact } from './status-draft.ts'
 
 /**
  * An environment that is not ours to touch. A pause says nothing about the database: Ready stays what it was and an
@@ -33,14 +35,14 @@ export const decideStandstill = (observed: Observed, nowMs: number): Decision =>
       })
   const now = new Date(nowMs).toISOString()
   return {
-    status: {
+    status: compact({
       ...status,
       phase,
       phaseTransitionTime: status?.phaseTransitionTime ?? now,
-      observedGeneration: metadata.generation,
+      ...seenSpec(environment),
       conditions: conditionsOf(claims, status?.conditions, metadata.generation, now),
       ...(operation === undefined ? {} : { operation }),
-    },
+    }),
     action: undefined,
     // Labels of a namespace may change without a word.
     requeueAfterMs: paused ? undefined : recollection.resyncMs,

@@ -13,7 +13,7 @@ import { decideExpiry } from './decide-expiry.ts'
 import { decideLife } from './decide-life.ts'
 import { decideStandstill } from './decide-standstill.ts'
 import type { Decision } from './decision.ts'
-import { hasExpired } from './expiry.ts'
+import { expiryOf } from './expiry.ts'
 import type { Limits } from './limits.ts'
 import type { Observed } from './observed.ts'
 
@@ -22,12 +22,12 @@ export type Concern = 'deletion' | 'standstill' | 'adoption' | 'expiry' | 'life'
 
 /** Of everything that was observed, only the resource and its namespace count here: so it also says what else to observe. */
 export const concernOf = (identity: Identity, nowMs: number, limits: Limits): Concern => {
-  const { metadata, spec } = identity.environment
+  const { metadata } = identity.environment
   if (metadata.deletionTimestamp !== undefined) return 'deletion'
   if (firstViolated(GATES, identity) !== undefined) return 'standstill'
   if (!metadata.finalizers.includes(ENVIRONMENT_FINALIZER)) return 'adoption'
   // A protected preview cannot be swept: it lives on, and its condition says that it should not.
-  if (hasExpired(identity.wanted, nowMs, limits) && spec.deletionProtection !== true) return 'expiry'
+  if (expiryOf(identity, nowMs, limits).due) return 'expiry'
   return 'life'
 }
 

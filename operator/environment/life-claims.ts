@@ -41,11 +41,16 @@ const WORDS = {
 
 /** Conditions that are worked out anew each time and never carried along. */
 const carried = (observed: Observed): Claims => {
-  const { Expired: _expired, Stalled: _stalled, ...rest } = claimsOf(observed.environment.status?.conditions)
+  const {
+    Expired: _expired,
+    Expiring: _expiring,
+    Stalled: _stalled,
+    ...rest
+  } = claimsOf(observed.environment.status?.conditions)
   return rest
 }
 
-/** The conditions for a scene, Expired aside. */
+/** The conditions for a scene, those of expiry aside. */
 export const lifeClaims = (scene: Scene, observed: Observed): Claims => {
   const { next, stopping, found } = scene
   if (found === undefined && next === 'ready') return { ...READY, ...room(observed) }

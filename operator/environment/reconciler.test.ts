@@ -330,7 +330,73 @@ describe('the environment reconciler', () => {
       world.pass(2 * HOUR)
       const kept = await world.settle(key)
       assert.equal(kept?.status?.phase, 'ready')
-      assert.equal(conditionOf(kept.status.conditions, 'Expired')?.status, 'True')
+      assert.equal(conditionOf(kept.status.conditions, 'Expired')?.reason, 'Protected')
+    })
+
+    it('gives a minute to whoever lifts the protection of an expired preview, counted from the first look after it', async () => {
+      const world = operatorWorld()
+      const key = await world.create({ kind: 'preview', ttlHours: 1, deletionProtection: true })
+      await world.settle(key)
+      world.pass(5 * HOUR)
+      await world.settle(key)
+      for (const rescue of [
+        { deletionProtection: true },
+        { expiresAt: new Date(CREATED_MS + 9 * HOUR).toISOString() },
+      ]) {
+        await world.edit(key, { deletionProtection: false })
+        world.pass(10 * 60_000) // the operator was away
+        world.restart()
+        assert.ok(((await world.reconcile(key)) ?? Infinity) <= 60_000)
+        assert.equal(conditionOf((await world.must(key)).status?.conditions, 'Expired')?.reason, 'InGrace')
+        world.pass(59_000)
+        world.restart()
+        await world.reconcile(key)
+        await world.edit(key, rescue)
+        const kept = await world.settle(key)
+        assert.equal(kept?.status?.phase, 'ready')
+        assert.equal(kept.status.graceUntil, undefined)
+      }
+      world.pass(9 * HOUR)
+      assert.equal(await world.settle(key), undefined)
+      assert.equal((await world.records())[0]?.spec.cause, 'ttl')
+    })
+
+    it('counts the minute anew although a pause was in between', async () => {
+      const world = operatorWorld()
+      const key = await world.create({ kind: 'preview', ttlHours: 1, deletionProtection: true })
+      await world.settle(key)
+      world.pass(5 * HOUR)
+      await world.annotate(key, { [ANNOTATIONS.paused]: 'true' })
+      await world.settle(key)
+      await world.edit(key, { deletionProtection: false })
+      await world.settle(key)
+      await world.annotate(key, { [ANNOTATIONS.paused]: null })
+      await world.reconcile(key)
+      assert.equal((await world.must(key)).status?.phase, 'ready')
+      world.pass(60_000)
+      assert.equal(await world.settle(key), undefined)
+    })
+
+    it('says once that the time is nearly over, and takes it back after a renewal', async () => {
+      const world = operatorWorld()
+      const key = await world.create({ kind: 'preview', ttlHours: 10 })
+      const made = await world.settle(key)
+      assert.equal(conditionOf(made?.status?.conditions, 'Expiring'), undefined)
+      const writes = world.store.writes()
+      for (let looks = 0; looks < 8; looks++) {
+        world.pass(HOUR)
+        await world.settle(key)
+      }
+      assert.equal(world.store.writes(), writes, 'far from its expiry nothing is written')
+      world.pass(1.5 * HOUR)
+      const warned = await world.settle(key)
+      assert.equal(conditionOf(warned?.status?.conditions, 'Expiring')?.reason, 'ExpiresSoon')
+      assert.equal(world.store.writes(), writes + 1)
+      await world.settle(key)
+      assert.equal(world.store.writes(), writes + 1)
+      await world.edit(key, { ttlHours: 10, expiresAt: new Date(world.now() + 10 * HOUR).toISOString() })
+      const renewed = await world.settle(key)
+      assert.equal(conditionOf(renewed?.status?.conditions, 'Expiring'), undefined)
     })
   })
 

@@ -1,5 +1,5 @@
 /** How an environment goes: its data first, the record of it next, the resource last. Each step may be repeated. */
-import { conditionOf } from '../../crds/conditions.ts'
+import { conditionOf, TIME_TO_LIVE_ENDED } from '../../crds/conditions.ts'
 import { type DeletionRecordSpec, deletionRecordName } from '../../crds/deletion-record.ts'
 import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import type { Environment } from '../../crds/environment.ts'
@@ -94,5 +94,5 @@ export const recordOf = (environment: Environment, destroyed: Destroyed, nowMs: 
 /** Who wanted the deletion: a request of ours, the sweep, or somebody else. */
 const causeOf = ({ spec, status }: Environment): string => {
   if (spec.request?.verb === 'delete') return `request:${spec.request.id}`
-  return conditionOf(status?.conditions, 'Expired')?.status === 'True' ? 'ttl' : 'external'
+  return conditionOf(status?.conditions, 'Expired')?.reason === TIME_TO_LIVE_ENDED ? 'ttl' : 'external'
 }
