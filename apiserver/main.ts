@@ -2,11 +2,11 @@
 import { Registry } from 'prom-client'
 import { parseMasterKey, parseMasterKeys } from '../runtime/config/master-keys.ts'
 import { ConfigError, parseEnv } from '../runtime/config/parse-env.ts'
+import { migrateEmbeddedStore } from '../runtime/embedded/embedded-migrations.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { SealedCredentials } from '../runtime/embedded/sealed-credentials.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
-import type { Log } from '../runtime/log/log.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { migrate, readMigrations } from '../runtime/postgres/migrate.ts'
 import { apiServerConfig } from './config/config.ts'
@@ -21,7 +21,8 @@ const signalled = (): Promise<NodeJS.Signals> =>
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve)
   })
 
-const run = async (): Promise<Log> => {
+/** Serves until a signal; lets go of everything in the reverse order, also when a later step fails. */
+const run = async (): Promise<void> => {
   const environment = processEnvironment()
   const config = apiServerConfig(environment)
   const env = parseEnv(standaloneEnv, environment)
@@ -31,31 +32,39 @@ const run = async (): Promise<Log> => {
   const registry = new Registry()
   collectProcessMetrics(registry)
   if (env.SERVICE_DATABASE_OWNER_URL !== undefined)
-    await migrate(env.SERVICE_DATABASE_OWNER_URL, await readMigrations(MIGRATIONS_FOLDER))
+    await migrate(env.SERVICE_DATABASE_OWNER_URL, await readMigrations(MIGRATIONS_FOLDER), log)
+  await migrateEmbeddedStore(env.SERVICE_STORE_URL, log)
+  await using opened = new AsyncDisposableStack()
   const store = new EmbeddedResourceStore({ url: env.SERVICE_STORE_URL, clientName: CLIENT_NAME, log, registry })
+  opened.defer(() => store.close())
   const credentials = await SealedCredentials.open({
     url: env.SERVICE_STORE_URL,
     clientName: CLIENT_NAME,
     masterKeys: { current: masterKey, previous },
   })
+  opened.defer(() => credentials.close())
+  const metrics = await startMetricsListener({ ...config.metricsListen, registry })
+  opened.defer(() => metrics.stop())
+  log.info({ url: metrics.url }, 'Metrics listen')
   const server = await startApiServer(
     { ...config, databaseUrl: env.SERVICE_DATABASE_URL, masterKey },
     { store, credentials, log, registry },
   )
-  const metrics = await startMetricsListener({ ...config.metricsListen, registry })
-  log.info({ url: metrics.url }, 'Metrics listen')
+  opened.defer(() => server.stop())
   const signal = await signalled()
   log.info({ signal }, 'Stopping')
-  await server.stop()
-  await Promise.all([metrics.stop(), store.close(), credentials.close()])
-  return log
+}
+
+/** The whole story for people, where there is one. */
+const oneLine = (error: unknown): string | undefined => {
+  if (error instanceof ConfigError) return error.message
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'EADDRINUSE') return undefined
+  return `Cannot listen: ${error.message}; stop what listens there, or set SERVICE_LISTEN or SERVICE_METRICS_LISTEN`
 }
 
 try {
-  const log = await run()
-  log.info({}, 'Stopped')
+  await run()
 } catch (error) {
-  if (!(error instanceof ConfigError)) throw error
-  console.error(error.message)
+  console.error(oneLine(error) ?? error)
   process.exitCode = 1
 }

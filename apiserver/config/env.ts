@@ -18,7 +18,8 @@ const cap = count(0, 1_000_000, 0)
 const hostAndPort = z
   .string()
   .regex(/^(\[[0-9a-fA-F:.]+\]|[^:[\]]+):\d{1,5}$/, 'must be an address and a port, e.g. 127.0.0.1:8080')
-const postgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
+// Not z.url(): postgres://user@/name?host=/folder, through a socket, is none to WHATWG.
+const postgresUrl = z.string().regex(/^postgres(ql)?:\/\/\S+$/, 'must be a postgres:// URL')
 const cpu = (preset: string) => z.string().regex(CPU_QUANTITY, 'must be like 500m or 2').default(preset)
 const bytes = (preset: string) => z.string().regex(BYTES_QUANTITY, 'must be like 256Mi or 1Gi').default(preset)
 

@@ -87,7 +87,6 @@ export const updateEnvironmentBody = z
 export type UpdateEnvironmentBody = z.output<typeof updateEnvironmentBody>
 
 export const renewEnvironmentBody = z.strictObject({ ttl_hours: ttlHours })
-export type RenewEnvironmentBody = z.output<typeof renewEnvironmentBody>
 
 /** The query of the list. */
 export const listEnvironmentsQuery = z.strictObject({
@@ -111,7 +110,6 @@ export const connectionRecord = z
     external_uri: z.string().optional().meta({ description: 'The URI from outside, where there is one' }),
   })
   .meta({ id: 'Connection' })
-export type ConnectionRecord = z.infer<typeof connectionRecord>
 
 /** What is used of what the plan allows. */
 export const usageRecord = z

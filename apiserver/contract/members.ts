@@ -33,7 +33,6 @@ const memberParams = z.strictObject({
 })
 
 export const putMemberBody = z.strictObject({ role })
-export type PutMemberBody = z.output<typeof putMemberBody>
 
 const example = {
   organization_id: 'acme',

@@ -23,7 +23,6 @@ export const organizationWithRole = organizationRecord.extend({ role }).meta({ i
 export type OrganizationWithRole = z.infer<typeof organizationWithRole>
 
 export const putOrganizationBody = z.strictObject({ name })
-export type PutOrganizationBody = z.output<typeof putOrganizationBody>
 
 const example = {
   organization_id: 'acme',

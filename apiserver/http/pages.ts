@@ -1,7 +1,5 @@
 /** What is not JSON of the API: the OpenAPI document, the reference page, a page about each error code. */
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { type Request, type Response, Router } from 'express'
 import { ERROR_CODES, type ErrorCode } from '../../lib/errors/codes.ts'
 import { DomainError } from '../../lib/errors/domain-error.ts'
@@ -55,12 +53,19 @@ const problemPage = (code: ErrorCode): string => {
 `
 }
 
-const ASSETS: Readonly<Record<string, string>> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-}
-
-const assetFolder = (): string => dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+/** From the installed package, never from a host of somebody else. */
+const ASSETS = [
+  {
+    name: 'swagger-ui.css',
+    type: 'text/css; charset=utf-8',
+    file: import.meta.resolve('swagger-ui-dist/swagger-ui.css'),
+  },
+  {
+    name: 'swagger-ui-bundle.js',
+    type: 'text/javascript; charset=utf-8',
+    file: import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
+  },
+]
 
 const page = (type: string, text: string | Buffer): Reply => ({
   status: 200,
@@ -98,9 +103,9 @@ export const pagesRouter = (document: unknown, serving: Pick<Serving<unknown>, '
   serve('/v1/openapi.json', () => openApi)
   serve('/docs', () => page(HTML, REFERENCE))
   serve('/docs/reference.js', () => page('text/javascript; charset=utf-8', REFERENCE_SCRIPT))
-  for (const [name, type] of Object.entries(ASSETS)) {
+  for (const { name, type, file } of ASSETS) {
     let content: Promise<Buffer> | undefined // read at the first visit: most servers are never asked
-    serve(`/docs/${name}`, async () => page(type, await (content ??= readFile(join(assetFolder(), name)))))
+    serve(`/docs/${name}`, async () => page(type, await (content ??= readFile(new URL(file)))))
   }
   serve('/problems/:code', request => {
     const code = request.params['code'] as string
