@@ -36,20 +36,9 @@ export class Limits {
     this.#onRefused = onRefused
   }
 
-  /** Whether a credential was valid lately: a hint about whom to spare, never an authorization. */
+  /** Whether a credential was valid lately, so that its limit can refuse before it is looked up: never an authorization. */
   knows(key: string): boolean {
     return this.#requests.knows(key)
-  }
-
-  /**
-   * Refuses, before any I/O, an unknown credential from an address that has used up its failures. Known ones pass, so
-   * that nobody is locked out by a neighbour behind the same address.
-   * @throws DomainError `rate_limited`
-   */
-  checkAddress(exchange: Exchange): void {
-    if (!this.#anonymous.enabled) return
-    const taken = this.#anonymous.peek(limitKey(exchange.clientIp))
-    if (!taken.allowed) throw this.#refuse(exchange, this.#anonymous, taken)
   }
 
   /** Counts a request without a valid credential against its address. @throws DomainError `rate_limited` */

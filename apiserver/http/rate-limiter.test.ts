@@ -50,12 +50,4 @@ describe('RateLimiter', () => {
     assert.equal(limiter.knows('idle'), false)
     assert.equal(limiter.knows('busy'), true)
   })
-
-  it('peeks without taking', () => {
-    const limiter = new RateLimiter({ name: 'default', perMinute: 60, burst: 1 }, () => 0)
-    assert.equal(limiter.peek('a').allowed, true)
-    assert.equal(limiter.knows('a'), false)
-    assert.equal(limiter.take('a').allowed, true)
-    assert.equal(limiter.peek('a').allowed, false)
-  })
 })

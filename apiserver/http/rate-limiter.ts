@@ -68,13 +68,6 @@ export class RateLimiter {
     return this.#state(bucket, allowed)
   }
 
-  /** What `take` would find, taking nothing. */
-  peek(key: string): Taken {
-    const bucket = this.#buckets.get(key) ?? { tokens: this.#burst, at: this.#now() }
-    this.#fill(bucket, this.#now())
-    return this.#state(bucket, bucket.tokens >= 1)
-  }
-
   #fill(bucket: Bucket, now: number): void {
     bucket.tokens = Math.min(this.#burst, bucket.tokens + (now - bucket.at) * this.#perMillisecond)
     bucket.at = now

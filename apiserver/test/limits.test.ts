@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { newPersonalToken } from '../../lib/credentials/token.ts'
 import { type ErrorCode } from '../../lib/errors/codes.ts'
+import { ApiClient } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { type ApiTeam, at, makeTeam } from '../../testkit/api-team.ts'
 
@@ -48,14 +50,50 @@ describe('request limits', () => {
     assert.deepEqual(codes, ['environment_not_found', 'environment_not_found', 'rate_limited'])
   })
 
-  it('junk is limited by address, and locks nobody out whose credential was valid', async () => {
-    const bystander = await api.makeCaller('bystander')
-    assert.equal((await bystander.call('listTokens')).status, 200)
+  /** Calls until the address has no failure left. */
+  const spendFailures = async (caller: ApiClient): Promise<readonly ErrorCode[]> => {
     const codes: ErrorCode[] = []
-    for (let i = 0; i < 8; i++) codes.push((await api.nobody.call('listTokens')).body.code)
-    assert.equal(codes[0], 'unauthenticated')
-    assert.equal(codes.at(-1), 'rate_limited')
-    assert.equal((await bystander.call('listTokens')).status, 200)
+    for (let i = 0; i < 8; i++) codes.push((await caller.call('listTokens')).body.code)
+    return codes
+  }
+
+  it('junk is limited by address, whatever it looks like', async () => {
+    for (const [junk, first] of [
+      [api.nobody, 'unauthenticated'],
+      [new ApiClient(api.url, 'svc_pat_nonsense'), 'invalid_token'],
+      [new ApiClient(api.url, newPersonalToken().token), 'invalid_token'],
+    ] as const) {
+      const codes = await spendFailures(junk)
+      assert.equal(codes.at(-1), 'rate_limited')
+      assert.ok(
+        codes.every(code => code === first || code === 'rate_limited'),
+        codes.join(),
+      )
+    }
     assert.equal((await api.nobody.call('getHealth')).status, 200, 'health is never limited')
+  })
+
+  it('junk locks nobody out whose credential is valid, seen before or not', async () => {
+    const [seen, unseen] = [await api.makeCaller('seen'), await api.makeCaller('unseen')]
+    assert.equal((await seen.call('listTokens')).status, 200)
+    assert.equal((await spendFailures(api.nobody)).at(-1), 'rate_limited')
+    assert.equal((await seen.call('listTokens')).status, 200)
+    assert.equal((await unseen.call('listTokens')).status, 200)
+  })
+
+  it('junk locks nobody out where valid credentials are not limited at all', async () => {
+    const unlimited = await startTestApiServer({
+      operator: false,
+      config: { limits: { ...limits, requestsPerMinute: 0 } },
+    })
+    const caller = await unlimited.makeCaller('unlimited')
+    const junk = await spendFailures(unlimited.nobody)
+    const answers = [await caller.call('listTokens'), await caller.call('listTokens')]
+    await unlimited.stop()
+    assert.equal(junk.at(-1), 'rate_limited')
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200],
+    )
   })
 })
