@@ -8,7 +8,7 @@ import { SealedCredentials } from '../runtime/embedded/sealed-credentials.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
-import { migrate, readMigrations } from '../runtime/postgres/migrate.ts'
+import { MigrationError, migrate, readMigrations } from '../runtime/postgres/migrate.ts'
 import { apiServerConfig } from './config/config.ts'
 import { processEnvironment, standaloneEnv } from './config/env.ts'
 import { startApiServer } from './start.ts'
@@ -57,7 +57,8 @@ const run = async (): Promise<void> => {
 
 /** The whole story for people, where there is one. */
 const oneLine = (error: unknown): string | undefined => {
-  if (error instanceof ConfigError) return error.message
+  if (error instanceof ConfigError || (error instanceof MigrationError && error.reason !== 'failed'))
+    return error.message
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'EADDRINUSE') return undefined
   return `Cannot listen: ${error.message}; stop what listens there, or set SERVICE_LISTEN or SERVICE_METRICS_LISTEN`
 }

@@ -2,6 +2,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
+import { assertMigrated, readMigrations } from '../runtime/postgres/migrate.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { personalTokens } from './auth/authenticate/personal-token.ts'
 import { LastUsed } from './auth/last-used.ts'
@@ -27,6 +28,7 @@ import { Traffic } from './http/traffic.ts'
 import { HANDLERS } from './routes/index.ts'
 import { checkServingRole } from './store/check-serving-role.ts'
 import { Database } from './store/database.ts'
+import { MIGRATIONS_FOLDER } from './store/migrations.ts'
 
 const RENEW_WAIT_MS = 2000
 const CLIENT_NAME = 'svc-apiserver'
@@ -135,11 +137,13 @@ const httpServer = (
 
 /**
  * Starts serving.
+ * @throws MigrationError when the database's history is not exactly ours: newer, older, edited
  * @throws Error when the role we serve as could change the audit log, or the address is taken
  */
 export const startApiServer = async (config: ApiServerInstance, ports: ApiServerPorts): Promise<RunningApiServer> => {
   const { log, registry, store } = ports
   const { databaseUrl, operatorNamespace } = config
+  await assertMigrated(databaseUrl, await readMigrations(MIGRATIONS_FOLDER))
   const database = new Database({
     url: databaseUrl,
     log,

@@ -3,8 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import pg from 'pg'
+import { migrateEmbeddedStore } from '../../runtime/embedded/embedded-migrations.ts'
+import { migrate, readMigrations } from '../../runtime/postgres/migrate.ts'
 import { freePorts } from '../../testkit/free-port.ts'
 import { testCluster } from '../../testkit/postgres.ts'
+import { MIGRATIONS_FOLDER } from '../store/migrations.ts'
 
 const MAIN = new URL('../main.ts', import.meta.url).pathname
 
@@ -80,6 +84,42 @@ describe('the API server as a process of its own', () => {
     squatter.close()
     assert.match(run.output(), /^Cannot listen: .*EADDRINUSE.*SERVICE_LISTEN.*$/m)
     assert.ok(!/\n\s+at /.test(run.output()))
+  })
+
+  describe('that only serves', () => {
+    const NEWER = `insert into schema_migrations (number, name, sha256) select max(number) + 1, '9999_later', '' from schema_migrations`
+    const OLDER = 'delete from schema_migrations where number = (select max(number) from schema_migrations)'
+    const EDITED = `update schema_migrations set sha256 = 'other' where number = 1`
+
+    /** Databases that are up to date, for a process that holds no owner's URL. */
+    const servingOnly = async () => {
+      const { SERVICE_DATABASE_OWNER_URL: ownerUrl = '', ...environment } = await environmentFor()
+      const storeUrl = environment['SERVICE_STORE_URL'] ?? ''
+      await migrate(ownerUrl, await readMigrations(MIGRATIONS_FOLDER))
+      await migrateEmbeddedStore(storeUrl)
+      return { environment, ownerUrl, storeUrl }
+    }
+    const change = async (url: string, sql: string): Promise<void> => {
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      await client.query(sql)
+      await client.end()
+    }
+
+    for (const [what, history, of, complaint] of [
+      ['a newer control-plane database', NEWER, 'ownerUrl', /9999_later, which this version does not know/],
+      ['an older control-plane database', OLDER, 'ownerUrl', /lacks migration/],
+      ['a resource store with another past', EDITED, 'storeUrl', /edited after it was applied/],
+    ] as const)
+      it(`refuses ${what} in one line`, async () => {
+        const { environment, ...urls } = await servingOnly()
+        await change(urls[of], history)
+        const run = start(environment)
+        assert.equal(await run.exited, 1, run.output())
+        assert.match(run.output(), /^Cannot use the database: .+$/m)
+        assert.match(run.output(), complaint)
+        assert.ok(!/\n\s+at /.test(run.output()), run.output())
+      })
   })
 
   it('refuses to serve as a role that could change the audit log', async () => {

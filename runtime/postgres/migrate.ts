@@ -32,6 +32,8 @@ export class MigrationError extends Error {
 const CONNECT_TIMEOUT_MS = 10_000
 /** How long one migration, or waiting for another process that migrates, may take. */
 const MIGRATION_TIMEOUT_MS = 15 * 60_000
+/** How long reading the history may take. */
+const HISTORY_TIMEOUT_MS = 10_000
 const ADVISORY_LOCK = 0x7376636d // "svcm"
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 
@@ -86,13 +88,13 @@ const readHistory = async (client: pg.Client): Promise<{ name: string; sha256: s
 
 const isMissingTable = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '42P01'
 
-const withClient = async <T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> => {
+const withClient = async <T>(url: string, timeoutMs: number, use: (client: pg.Client) => Promise<T>): Promise<T> => {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'svc-migrate',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: MIGRATION_TIMEOUT_MS,
-    query_timeout: MIGRATION_TIMEOUT_MS + 5000,
+    statement_timeout: timeoutMs,
+    query_timeout: timeoutMs + 5000,
     keepAlive: true,
   })
   client.on('error', () => undefined) // a lost connection also fails the query under way, which is where it is told
@@ -142,7 +144,7 @@ export const migrate = async (
   migrations: readonly Migration[],
   log: Log = silentLog,
 ): Promise<readonly string[]> =>
-  withClient(url, async client => {
+  withClient(url, MIGRATION_TIMEOUT_MS, async client => {
     const applied: string[] = []
     for (;;) {
       const name = await applyNext(client, migrations)
@@ -158,12 +160,15 @@ export const migrate = async (
  * @throws MigrationError `newer`, `edited`, `out_of_order`, `pending`
  */
 export const assertMigrated = async (url: string, migrations: readonly Migration[]): Promise<void> =>
-  withClient(url, async client => {
+  withClient(url, HISTORY_TIMEOUT_MS, async client => {
     const history = await readHistory(client).catch((error: unknown) => {
       if (isMissingTable(error)) return []
       throw error
     })
     const pending = judgeHistory(history, migrations)
     if (pending[0] !== undefined)
-      throw new MigrationError('pending', `The database lacks migration ${pending[0].name}: run the migrations first`)
+      throw new MigrationError(
+        'pending',
+        `Cannot use the database: it lacks migration ${pending[0].name}; run the migrations first`,
+      )
   })
