@@ -54,6 +54,8 @@ export class BoxProcess {
       SERVICE_RATE_LIMIT_PER_MINUTE: '0',
       SERVICE_RATE_LIMIT_MUTATIONS_PER_MINUTE: '0',
       SERVICE_RATE_LIMIT_CONNECTION_PER_MINUTE: '0',
+      // Clients of scenarios keep their connections open.
+      SERVICE_STOP_GRACE_SECONDS: '0',
       ...options.environment,
     }
   }

@@ -75,6 +75,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
       ...apiServerConfig(options.environment ?? {}),
       listen: { host: '127.0.0.1', port: 0 },
       limits: NO_LIMITS,
+      stop: { graceMs: 0, drainMs: 20_000 }, // tests keep connections open and tell nobody
       ...options.config,
       databaseUrl: options.databaseUrl?.(plane) ?? plane.url('svc_api'),
       masterKey: randomBytes(32),

@@ -64,7 +64,7 @@ export const apiServerEnv = z.object({
   ),
   SERVICE_RATE_LIMIT_BURST: count(1, 1_000_000, 500).describe('Requests that may come at once within a limit'),
   SERVICE_STOP_GRACE_SECONDS: count(0, 300, 5).describe(
-    'How long a stopping server still answers while requests are in flight, so that load balancers notice',
+    'How long a stopping server still answers while connections are open, so that their clients and load balancers notice',
   ),
   SERVICE_STOP_DRAIN_SECONDS: count(0, 300, 20).describe('How long requests in flight may take after that'),
   SERVICE_PLAN_NAME: z.string().min(1).max(64).default('self-hosted').describe('Name of the plan in usage answers'),

@@ -17,7 +17,7 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** How long a stop may take: `graceMs` for load balancers to look elsewhere, then `drainMs` for what is in flight. */
+/** How long a stop may take: `graceMs` for connections to be told and load balancers to look elsewhere, then `drainMs` for what is in flight. */
 export interface StopDelays {
   readonly graceMs: number
   readonly drainMs: number
@@ -27,6 +27,8 @@ export class HttpServer {
   readonly #server: Server
   readonly #traffic: Traffic
   #draining = false
+  #connections = 0
+  #whenAlone: (() => void) | undefined
 
   constructor(listener: RequestListener, traffic: Traffic, problemBase: string) {
     this.#traffic = traffic
@@ -41,6 +43,13 @@ export class HttpServer {
     this.#server.on('clientError', (error, socket) => answerClientError(error, socket, problemBase))
     // Without a listener Node answers 417 with no body; the expectation is ignored instead, as RFC 9110 allows.
     this.#server.on('checkExpectation', listener)
+    this.#server.on('connection', socket => {
+      this.#connections += 1
+      socket.once('close', () => {
+        this.#connections -= 1
+        if (this.#connections === 0) this.#whenAlone?.()
+      })
+    })
   }
 
   /** Whether a stop has begun: answers then close their connections, and readiness says so. */
@@ -62,12 +71,13 @@ export class HttpServer {
   }
 
   /**
-   * Answers what is in flight, then closes. Shortened when nobody is there: without an open connection there is
-   * neither a client to finish nor a proxy to warn.
+   * Goes on answering while connections are open, each answer closing its own, so that a proxy which reuses one is told
+   * instead of reset and has seen that we are not ready; then refuses new ones and finishes what is in flight. Without
+   * an open connection there is nobody to tell and nothing to wait for.
    */
   async stop({ graceMs, drainMs }: StopDelays): Promise<void> {
     this.#draining = true
-    if ((await this.#connections()) > 0 && this.#traffic.inFlight > 0) await this.#atMost(graceMs)
+    await this.#aloneWithin(graceMs)
     const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
     this.#server.closeIdleConnections()
     const deadline = sleep(drainMs, undefined, { ref: false })
@@ -78,12 +88,10 @@ export class HttpServer {
     await closed
   }
 
-  /** Waits for the grace period, or until nothing is in flight any more. */
-  async #atMost(milliseconds: number): Promise<void> {
-    await Promise.race([this.#traffic.settled(), sleep(milliseconds, undefined, { ref: false })])
-  }
-
-  #connections(): Promise<number> {
-    return new Promise(resolve => this.#server.getConnections((_error, count) => resolve(count)))
+  /** Waits until no connection is open, at most so long. */
+  async #aloneWithin(milliseconds: number): Promise<void> {
+    if (this.#connections === 0) return
+    const alone = new Promise<void>(resolve => (this.#whenAlone = resolve))
+    await Promise.race([alone, sleep(milliseconds, undefined, { ref: false })])
   }
 }
