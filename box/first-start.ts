@@ -24,10 +24,15 @@ const READY_TIMEOUT_MS = 120_000
 const COMES_BACK_MS = 60_000
 const POLL_MS = 50
 
-/** The credentials file of a home, or undefined before the first start. */
+/** The credentials file of a home; undefined before the first start, or when it is gone. @throws BoxError */
 export const readCredentials = (path: string): Credentials | undefined => {
   const text = readSecret(path)
-  return text === undefined ? undefined : (JSON.parse(text) as Credentials)
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text) as Credentials
+  } catch (cause) {
+    throw new BoxError(`Cannot read ${path}: delete it, and the next start makes a new token`, { cause })
+  }
 }
 
 /** Keeps the credentials, unless they stand there already. */
@@ -60,6 +65,10 @@ const call = async (
   })
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
+
+/** Whether the API takes the token: not once it was revoked. */
+export const isAccepted = async (credentials: Credentials): Promise<boolean> =>
+  (await call(credentials, 'GET', '/v1/organizations')).status !== 401
 
 const refused = (what: string, { status, body }: Answer): BoxError =>
   new BoxError(`Cannot ${what}: the API answered ${status} ${String(body['code'])}: ${String(body['detail'])}`)

@@ -13,16 +13,21 @@ import { processEnvironment } from './config/env.ts'
 import { controlPlaneUrls } from './control-plane-databases.ts'
 import { isLocked } from './folder-lock.ts'
 import { describeHome, openHome } from './home-folder.ts'
+import { LOCAL_OPERATOR, makeLocalOperatorToken } from './local-operator.ts'
 import { noProgress } from './progress.ts'
 import { runCommand } from './run-command.ts'
 import { postgresAccount, startControlPlane } from './start-control-plane.ts'
 
 const STARTING_MS = 30_000
 
+const TOKEN_NAME = 'make user'
+
 const makeToken = async (databaseUrl: string, email: string): Promise<MadeUser> => {
+  if (email === LOCAL_OPERATOR)
+    return makeLocalOperatorToken(databaseUrl, silentLog, { tokenName: TOKEN_NAME, replacesTokens: false })
   const database = new Database({ url: databaseUrl, log: silentLog, maxConnections: 1 })
   try {
-    return await makeUser(database, { email, name: '', isOperator: false, tokenName: 'make user' })
+    return await makeUser(database, { email, name: '', isOperator: false, tokenName: TOKEN_NAME })
   } catch (error) {
     if (error instanceof DomainError) throw new BoxError(`Cannot make "${email}": ${error.message}`)
     throw error
@@ -33,10 +38,11 @@ const makeToken = async (databaseUrl: string, email: string): Promise<MadeUser> 
 
 /** The token alone goes to standard output, for `token=$(make -s user EMAIL=…)`; what people want to know goes beside it. */
 const say = (email: string, { userId, created, token }: MadeUser): void => {
-  console.error(
-    `${created ? 'Made' : 'Another token for'} user:${userId} (${email}). It sees nothing before it is a member:`,
-  )
-  console.error(`  PUT /v1/organizations/{org}/members/${encodeURI(email)}   {"role": "developer"}`)
+  console.error(`${created ? 'Made' : 'Another token for'} user:${userId} (${email})`)
+  if (email !== LOCAL_OPERATOR)
+    console.error(
+      `Members see an organization: PUT /v1/organizations/{org}/members/${encodeURI(email)} {"role": "developer"}`,
+    )
   console.error('Its token, shown once:')
   console.log(token)
 }

@@ -1,17 +1,21 @@
+import { LOCAL_OPERATOR } from './local-operator.ts'
+
 /** What the welcome says. */
 export interface Welcome {
   readonly baseUrl: string
   readonly metricsUrl: string
-  /** Only on the first start. */
+  /** Only where this start made it. */
   readonly token: string | undefined
   readonly credentialsFile: string
+  /** Whether the token in it was revoked. */
+  readonly revoked: boolean
   readonly connectionUri: string | undefined
   readonly logFile: string | undefined
   /** How to stop it, e.g. "Ctrl-C". */
   readonly stop: string
 }
 
-/** Says where everything is. The first token is shown here, once. */
+/** Says where everything is. A new first token is shown here, once. */
 export const printWelcome = (print: (line: string) => void, welcome: Welcome): void => {
   const row = (name: string, value: string): void => print(`  ${name.padEnd(14)}${value}`)
   print('Ready.')
@@ -21,6 +25,11 @@ export const printWelcome = (print: (line: string) => void, welcome: Welcome): v
   row('Metrics', welcome.metricsUrl)
   if (welcome.token !== undefined) row('Token', `${welcome.token}   (shown once; scripts find it in the file below)`)
   row('Credentials', welcome.credentialsFile)
+  if (welcome.revoked)
+    row(
+      '',
+      `its token was revoked; delete the file and start again for a new one, or make user EMAIL=${LOCAL_OPERATOR}`,
+    )
   if (welcome.connectionUri !== undefined) row('Database', `psql "${welcome.connectionUri}"`)
   if (welcome.logFile !== undefined) row('Log', welcome.logFile)
   row('Stop', welcome.stop)

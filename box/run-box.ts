@@ -4,8 +4,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BoxConfig } from './config/config.ts'
 import {
+  type Credentials,
   FIRST_ORGANIZATION,
   firstConnectionUri,
+  isAccepted,
   keepCredentials,
   makeFirstEnvironment,
   readCredentials,
@@ -46,34 +48,43 @@ const stopRequested = (print: (line: string) => void): Promise<void> =>
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
   })
 
-/** The first start, or what is left of one that was cut short. Answers the token if it is new. */
-const finishFirstStart = async (box: RunningBox, progress: Progress): Promise<string | undefined> => {
+interface FirstToken {
+  readonly credentials: Credentials
+  /** Made by this start. */
+  readonly isNew: boolean
+  readonly revoked: boolean
+}
+
+/** The first start, or what is left of one that was cut short; and a new first token where the file is gone. */
+const finishFirstStart = async (box: RunningBox, progress: Progress): Promise<FirstToken> => {
   const file = box.home.credentialsFile
-  const kept = readCredentials(file)
-  const token = kept?.token ?? (await box.makeFirstToken())
-  keepCredentials(file, { base_url: box.baseUrl, organization_id: FIRST_ORGANIZATION, token })
   const done = join(box.home.root, 'first-start-done')
+  const kept = readCredentials(file)
+  const known = kept === undefined ? undefined : { ...kept, base_url: box.baseUrl }
+  const accepted = known !== undefined && (await isAccepted(known))
+  // A token that was revoked after the first start stays so: nobody gets back behind a person's back what they took away.
+  const keep = known !== undefined && (accepted || existsSync(done))
+  const token = keep ? known.token : await box.makeFirstToken()
+  const credentials = { base_url: box.baseUrl, organization_id: FIRST_ORGANIZATION, token }
+  keepCredentials(file, credentials)
   if (!existsSync(done)) {
-    await progress.during('Making the first environment', () =>
-      makeFirstEnvironment({ base_url: box.baseUrl, organization_id: FIRST_ORGANIZATION, token }),
-    )
+    await progress.during('Making the first environment', () => makeFirstEnvironment(credentials))
     await writeFile(done, '')
   }
-  return kept === undefined ? token : undefined
+  return { credentials, isNew: !keep, revoked: keep && !accepted }
 }
 
 const welcome = async (box: RunningBox, options: RunOptions): Promise<void> => {
-  const newToken = await finishFirstStart(box, options.progress)
-  const credentials = readCredentials(box.home.credentialsFile)
-  const connectionUri =
-    credentials === undefined
-      ? undefined
-      : await options.progress.during('Waiting for the first environment', () => firstConnectionUri(credentials))
+  const { credentials, isNew, revoked } = await finishFirstStart(box, options.progress)
+  const connectionUri = await options.progress.during('Waiting for the first environment', () =>
+    firstConnectionUri(credentials),
+  )
   printWelcome(options.print, {
     baseUrl: box.baseUrl,
     metricsUrl: box.metricsUrl,
-    token: options.showSecrets ? newToken : undefined,
+    token: options.showSecrets && isNew ? credentials.token : undefined,
     credentialsFile: box.home.credentialsFile,
+    revoked,
     connectionUri: options.showSecrets ? connectionUri : undefined,
     logFile: options.logFile ? box.home.logFile : undefined,
     stop: options.stopHint,

@@ -3,19 +3,17 @@
  * What was started is stopped in the reverse order, also when a later step fails.
  */
 import { Registry } from 'prom-client'
-import { makeUser } from '../apiserver/commands/make-user.ts'
 import { type ApiServerConfig, apiServerConfig } from '../apiserver/config/config.ts'
 import { startApiServer } from '../apiserver/start.ts'
-import { Database } from '../apiserver/store/database.ts'
 import { operatorConfig } from '../operator/config/config.ts'
 import { type Operator, startOperator } from '../operator/start.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
-import type { Log } from '../runtime/log/log.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { assertListenable } from './assert-listenable.ts'
 import type { BoxConfig } from './config/config.ts'
 import { type HomeFolder, openHome } from './home-folder.ts'
+import { makeLocalOperatorToken } from './local-operator.ts'
 import { openLocalPorts, type PortOptions, type Ports } from './local-ports.ts'
 import { openLogFile } from './log-file.ts'
 import { masterKey } from './master-key.ts'
@@ -44,6 +42,7 @@ export interface RunningBox {
 
 const LOG_BYTES = 16 * 2 ** 20
 const LOGS_KEPT = 4
+const FIRST_TOKEN = { tokenName: 'First start', replacesTokens: true }
 
 /** What was started, and how each part is stopped again; `keepDatabases` leaves Postgres processes as they are. */
 class Stages {
@@ -97,17 +96,6 @@ const judgedAll = (operator: Operator): (() => Promise<void>) => {
   )
   return async () => {
     if (!judged) throw new Error('Not every environment was looked at yet')
-  }
-}
-
-/** A token for whoever started the box, whose user is an operator and cannot sign in by any other way. */
-const makeFirstToken = async (databaseUrl: string, log: Log): Promise<string> => {
-  const database = new Database({ url: databaseUrl, log, maxConnections: 1 })
-  try {
-    const input = { email: undefined, name: 'local-operator', isOperator: true, tokenName: 'First start' }
-    return (await makeUser(database, input)).token
-  } finally {
-    await database.stop()
   }
 }
 
@@ -172,7 +160,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
       home,
       baseUrl: loopbackOf(api.url),
       metricsUrl: metrics.url,
-      makeFirstToken: () => makeFirstToken(urls.serving, log),
+      makeFirstToken: async () => (await makeLocalOperatorToken(urls.serving, log, FIRST_TOKEN)).token,
       stop: ({ keepDatabases }) => stages.undo(keepDatabases),
     }
   } catch (error) {

@@ -1,6 +1,6 @@
 /** Starts that are cut short and stops that are not waited for: the next start goes on from there. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FIRST_ENVIRONMENT, FIRST_ORGANIZATION, FIRST_PROJECT } from '../box/first-start.ts'
@@ -91,6 +91,42 @@ describe('starts and stops of a single box', function () {
     const resumed = await box.api().expect<OperationBody>(202, 'POST', `${FIRST}/resume`)
     assert.equal((await box.api().operation(FIRST_ORGANIZATION, resumed.id)).state, 'succeeded')
     await firstEnvironmentServes()
+  })
+
+  it('a first token that is lost or revoked has a way back, to the same user', async () => {
+    await box.start()
+    const file = join(box.home, 'credentials.json')
+    const tokenOf = (text: string): string => /svc_pat_\w+/.exec(text)![0]
+    const status = async (token: string): Promise<number> =>
+      (await new ApiClient(box.baseUrl, token).call('GET', FIRST)).status
+    const lost = tokenOf(readFileSync(file, 'utf8'))
+    await box.stop()
+    rmSync(file)
+    await box.start()
+    // Shown again, for it is a new one; the lost one is dead, and what it made is still there for its successor.
+    const found = tokenOf(readFileSync(file, 'utf8'))
+    assert.equal(tokenOf(box.output), found)
+    assert.deepEqual([await status(lost), await status(found)], [401, 200])
+    const { tokens } = await box
+      .api()
+      .expect<{ tokens: { id: string; revoked_at: number | null }[] }>(200, 'GET', '/v1/account/tokens')
+    const [live, ...more] = tokens.filter(({ revoked_at }) => revoked_at === null)
+    assert.equal(more.length, 0)
+    await box.api().expect(200, 'DELETE', `/v1/account/tokens/${live!.id}`)
+    await box.stop()
+    await box.start()
+    // Revoked on purpose: a restart brings nothing back by itself, but says how.
+    assert.equal(readFileSync(file, 'utf8').includes(found), true)
+    assert.match(box.output, /revoked.*make user EMAIL=local-operator/)
+    const another = await box.run('make-user.ts', { EMAIL: 'local-operator' })
+    assert.deepEqual([another.code, await status(tokenOf(another.output))], [0, 200])
+    const { members } = await new ApiClient(box.baseUrl, tokenOf(another.output)).expect<{
+      members: { role: string; name: string }[]
+    }>(200, 'GET', `/v1/organizations/${FIRST_ORGANIZATION}/members`)
+    assert.deepEqual(
+      members.map(({ role, name }) => [role, name]),
+      [['owner', 'local-operator']],
+    )
   })
 
   it('make user prints who it made and a token that works, with the control plane running and without', async () => {

@@ -1,5 +1,5 @@
 /** The real API server on real databases, with the embedded store and a stand-in for the operator. */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { makeUser } from '../apiserver/commands/make-user.ts'
 import { type ApiServerConfig, apiServerConfig } from '../apiserver/config/config.ts'
@@ -100,7 +100,12 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
     logged,
     nobody: new ApiClient(server.url),
     makeCaller: async (name, { isOperator = false } = {}) => {
-      const made = await makeUser(plane.database, { email: undefined, name, isOperator, tokenName: name })
+      const made = await makeUser(plane.database, {
+        email: `${randomUUID()}@example.com`,
+        name,
+        isOperator,
+        tokenName: name,
+      })
       const client = new ApiClient(server.url, made.token)
       return Object.assign(client, { userId: made.userId, tokenId: made.tokenId, token: made.token })
     },

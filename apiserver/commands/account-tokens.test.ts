@@ -9,7 +9,7 @@ import { listTokens } from '../store/tokens.ts'
 import { findUser } from '../store/users.ts'
 import type { Principal } from './call.ts'
 import { createToken } from './create-token.ts'
-import { makeUser } from './make-user.ts'
+import { type MakeUserInput, makeUser } from './make-user.ts'
 import { revokeToken } from './revoke-token.ts'
 
 describe('account tokens', () => {
@@ -171,6 +171,24 @@ describe('account tokens', () => {
       const made = await Promise.all(Array.from({ length: 16 }, () => make('eve@example.com')))
       assert.equal(new Set(made.map(({ userId }) => userId)).size, 1)
       assert.equal(made.filter(({ created }) => created).length, 1)
+    })
+
+    it('makes one user for a name without an address, however many ask; a token that replaces ends its namesakes', async () => {
+      const input = { email: undefined, name: 'local-operator', isOperator: true, tokenName: 'First start' }
+      const ask = (more: Partial<MakeUserInput> = {}) => makeUser(world.plane.database, { ...input, ...more })
+      const first = await ask()
+      const others = await Promise.all(Array.from({ length: 8 }, () => ask()))
+      const byHand = await ask({ tokenName: 'make user' })
+      for (const made of [...others, byHand]) assert.deepEqual([made.userId, made.created], [first.userId, false])
+      const last = await ask({ replacesTokens: true })
+      const page = await listTokens(world.plane.database, first.userId, { limit: 100, after: undefined })
+      const live = page.items.filter(({ revokedAt }) => revokedAt === null).map(({ id }) => id)
+      assert.deepEqual(live.sort(), [byHand.tokenId, last.tokenId].sort())
+      assert.deepEqual(
+        (await accountEvents(first.tokenId)).map(({ type }) => type),
+        ['create_user', 'revoke_token'],
+      )
+      assert.notEqual((await ask({ name: 'another' })).userId, first.userId)
     })
 
     it('refuses what is no ASCII address', async () => {

@@ -260,6 +260,7 @@ users constraint users_email_check CHECK ((email = lower(email)))
 users constraint users_email_key UNIQUE (email)
 users constraint users_pkey PRIMARY KEY (user_id)
 users constraint users_user_id_check CHECK ((user_id ~ '^usr_[0-9a-z]{20,40}$'::text))
+CREATE UNIQUE INDEX users_by_name_without_address ON public.users USING btree (name) WHERE (email IS NULL)
 grant insert on users to svc_api
 grant select on users to svc_api
 grant update on users to svc_api

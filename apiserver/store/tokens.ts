@@ -79,6 +79,12 @@ export const revokeBoundTokens = async (sql: Sql, userId: string, organizationId
   await sql.rows(REVOKE_BOUND, [userId, organizationId])
 }
 
+const REVOKE_NAMED = `update tokens as t set revoked_at = now()
+  where t.user_id = $1 and t.name = $2 and t.kind = 'personal' and t.revoked_at is null returning ${TOKEN}`
+/** Ends a user's personal tokens of a name, and answers those that were not ended yet. */
+export const revokeTokensNamed = (sql: Sql, userId: string, name: string): Promise<readonly TokenRow[]> =>
+  sql.rows<TokenRow>(REVOKE_NAMED, [userId, name])
+
 const LIST = `select ${TOKEN} from tokens t
   where t.user_id = $1 and (t.revoked_at is null or t.revoked_at > now() - interval '30 days')
     and ($2::timestamptz is null or (t.created_at, t.id) < ($2, $3))

@@ -27,9 +27,14 @@ const FIND_BY_EMAIL = `select ${USER} from users u where u.email = $1 for no key
 export const lockUserByEmail = (sql: Sql, email: string): Promise<UserRow | undefined> =>
   sql.row<UserRow>(FIND_BY_EMAIL, [email])
 
+const FIND_BY_NAME = `select ${USER} from users u where u.email is null and u.name = $1 for no key update`
+/** The one account without an address that has a name, locked. */
+export const lockUserByName = (sql: Sql, name: string): Promise<UserRow | undefined> =>
+  sql.row<UserRow>(FIND_BY_NAME, [name])
+
 const INSERT = `insert into users as u (user_id, email, name, is_operator) values ($1, $2, $3, $4)
-  on conflict (email) do nothing returning ${USER}`
-/** Undefined when the address is taken. */
+  on conflict do nothing returning ${USER}`
+/** Undefined when the address is taken, or without an address the name. */
 export const insertUser = (
   sql: Sql,
   user: Pick<UserRow, 'userId' | 'email' | 'name' | 'isOperator'>,

@@ -31,7 +31,10 @@ export const boxEnv = z.object({
     .optional()
     .describe('32 bytes in base64 that seal stored secrets; default: made once, in $SERVICE_HOME/secrets/master.key'),
   DETACH: flag.describe('For make up: 1 returns when everything is ready and leaves the control plane running'),
-  EMAIL: z.string().optional().describe('For make user: the address of the account'),
+  EMAIL: z
+    .string()
+    .optional()
+    .describe('For make user: the address of the account, or local-operator for that of make up'),
 })
 
 /** This process' environment. The one place where the single box reads it. */
