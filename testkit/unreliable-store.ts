@@ -55,7 +55,7 @@ export class UnreliableStore implements Pick<ResourceStore, 'list' | 'watch'> {
   watches = 0
   /** Of every stream so far. */
   readonly signals: AbortSignal[] = []
-  #version = 100
+  #version = 100_000
   #offset = 0
   #compactedTo = 0
   #log: Entry[] = []
