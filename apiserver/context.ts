@@ -10,6 +10,8 @@ export interface ApiContext extends CommandDependencies {
   readonly plan: PlanConfig
   /** PEM of the authority that environments' servers are proved by, where they speak TLS. */
   readonly caCertificate: string | undefined
+  /** Where this process reaches those servers, when not by the name that clients are told. */
+  readonly tenantAddress: string | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   readonly stopping: () => boolean
 }

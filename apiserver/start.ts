@@ -47,6 +47,8 @@ export interface ApiServerPorts {
   readonly registry: Registry
   /** PEM of the authority of environments' servers, where they speak TLS. */
   readonly caCertificate?: string | undefined
+  /** Where this process reaches environments' servers, when not by the name that clients are told. */
+  readonly tenantAddress?: string | undefined
   /** What else has to be well before `/readyz` says so, by name. */
   readonly readiness?: Readonly<Record<string, ReadinessCheck>>
 }
@@ -112,6 +114,7 @@ const contextOf = (
   sealingKey: sealingKeyOf(config.masterKey),
   wakeDispatcher: environmentRow => dispatch.wake(environmentRow),
   caCertificate: ports.caCertificate,
+  tenantAddress: ports.tenantAddress,
   ...rest,
 })
 

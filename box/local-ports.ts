@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { Host } from '../operator/host/host.ts'
 import { openLocalHost } from '../operator/host/local/local-host.ts'
+import { ownAddress } from '../operator/host/local/own-address.ts'
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { SealedCredentials } from '../runtime/embedded/sealed-credentials.ts'
@@ -31,6 +32,8 @@ export interface Ports {
   readonly host: Host
   /** PEM of the authority of environments' servers, where they speak TLS. */
   readonly caCertificate: string | undefined
+  /** Where this process reaches those servers, whatever name clients are told. */
+  readonly tenantAddress: string
   /** Closes all of them; with `keepDatabases` environments run on, else they stop and come back with the next start. */
   readonly close: (options: { readonly keepDatabases: boolean }) => Promise<void>
 }
@@ -67,6 +70,7 @@ export const openLocalPorts = async (options: PortOptions): Promise<Ports> => {
     credentials,
     host,
     caCertificate: host.caCertificate(),
+    tenantAddress: ownAddress(reach.listen),
     close: async how => {
       await host.stopAll(how)
       await Promise.all([...stores.map(store => store.close()), credentials.close()])

@@ -126,7 +126,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
       registry,
     })
     stages.add(keep => ports.close({ keepDatabases: keep }))
-    const { credentials, host, caCertificate } = ports
+    const { credentials, host, caCertificate, tenantAddress } = ports
     const operator = startOperator(operatorSettings, {
       store: ports.store('svc-operator'),
       credentials,
@@ -148,6 +148,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
         log: log.child({ part: 'apiserver' }),
         registry,
         caCertificate,
+        tenantAddress,
         readiness: { environments: judgedAll(operator) },
       },
     )

@@ -23,6 +23,7 @@ export interface ApiServerOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly store?: (store: ResourceStore) => ResourceStore
   readonly caCertificate?: string
+  readonly tenantAddress?: string
   /** Turns the URL of the control-plane database into another way to it. */
   readonly databaseUrl?: (plane: ControlPlaneDatabase) => string
   /** Without it environments stay requested. Default true. */
@@ -86,6 +87,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
       registry,
       log: jsonLog({ write: line => void logged.push(line) }, 'debug'),
       caCertificate: options.caCertificate,
+      tenantAddress: options.tenantAddress,
     },
   )
   const operator: StandinOperator | undefined = options.operator === false ? undefined : startStandinOperator(embedded)

@@ -16,7 +16,7 @@ describe('connection and usage', () => {
   let api: TestApiServer
   let team: ApiTeam
   before(async () => {
-    api = await startTestApiServer({ caCertificate: 'PEM' })
+    api = await startTestApiServer({ caCertificate: 'PEM', tenantAddress: (await testCluster()).socketFolder })
     team = await makeTeam(api)
   })
   after(() => api.stop())
@@ -130,7 +130,7 @@ describe('connection and usage', () => {
       await admin.end()
       tenant = new pg.Client({ connectionString: cluster.url('app', 'app') })
       await tenant.connect()
-      await standing('measured', { host: cluster.socketFolder, port: 5432, sslmode: 'disable' })
+      await standing('measured', { host: 'outside.example.invalid', port: 5432, sslmode: 'disable' })
     })
     after(() => tenant.end())
 

@@ -3,15 +3,13 @@ import type { DatabaseCredential } from '../../../runtime/credentials/credential
 import { endSession } from '../../../runtime/postgres/end-session.ts'
 import type { SignIn } from '../host.ts'
 import { APP_DATABASE } from './database-roles.ts'
+import { ownAddress } from './own-address.ts'
 import type { ServerTls } from './server-tls.ts'
 import type { Reach } from './surroundings.ts'
 
 const DEADLINE_MS = 5000
 /** SQLSTATEs by which Postgres refuses a credential. */
 const REFUSED = new Set(['28P01', '28000', '3D000', '42501'])
-
-/** Where this machine itself connects to: every address includes loopback. */
-const ownAddress = (listen: string): string => (listen === '0.0.0.0' ? '127.0.0.1' : listen === '::' ? '::1' : listen)
 
 /**
  * Signs in the way a client would: over TCP, by password, and with TLS where clients use it, judging the certificate for the
