@@ -108,6 +108,12 @@ module.exports = {
       { path: '^apiserver/(http|routes)/' },
     ),
     rule(
+      'settings-know-nobody',
+      'what the API server is told has meaning of its own; whoever uses it imports it',
+      below('^apiserver/config/'),
+      { path: '^apiserver/', pathNot: '^apiserver/config/' },
+    ),
+    rule(
       'repositories-know-nobody',
       'apiserver/store reaches no other folder of the API server but config',
       below('^apiserver/store/'),

@@ -32,6 +32,7 @@ const FORBIDDEN: readonly (readonly [rule: string, from: string, imports: string
   ['console-knows-the-contract-only', 'console/server/a.ts', '../../apiserver/config/ok.ts'],
   ['services-know-no-http', 'apiserver/dispatch/a.ts', '../http/ok.ts'],
   ['services-know-no-http', 'apiserver/commands/b.ts', '../routes/ok.ts'],
+  ['settings-know-nobody', 'apiserver/config/a.ts', '../http/ok.ts'],
   ['repositories-know-nobody', 'apiserver/store/a.ts', '../auth/ok.ts'],
   ['decisions-do-no-io', 'operator/environment/decide.ts', '../../runtime/log/ok.ts'],
   ['decisions-do-no-io', 'operator/environment/checks/a.ts', 'node:net'],

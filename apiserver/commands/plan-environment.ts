@@ -9,10 +9,10 @@ import {
   POSTGRES_MAJOR,
 } from '../../lib/model/environment.ts'
 import { type EnvironmentPath, environmentName } from '../../lib/model/identifiers.ts'
+import { deletionPolicyOf } from '../contract/deletion-policy.ts'
 import type { CreateEnvironmentBody } from '../contract/environments.ts'
 import type { NewEnvironment } from '../store/environments.ts'
 import type { ProjectRow } from '../store/projects.ts'
-import { deletionPolicyOf } from '../views/environment-view.ts'
 import type { CommandSettings } from './dependencies.ts'
 
 /** The environment's row, and the spec of the resource that it becomes. */

@@ -4,10 +4,8 @@ import type { resourcesSchema } from '../../crds/environment.ts'
 import type { EnvironmentKind } from '../../lib/model/environment.ts'
 import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
 import type { LogLevel } from '../../runtime/log/json-log.ts'
-import { parseNetworks, type TrustedNetworks } from '../http/client-address.ts'
-import type { ListenAddress, StopDelays } from '../http/http-server.ts'
-import type { LimitSettings } from '../http/limits.ts'
 import { type ApiServerEnv, apiServerEnv } from './env.ts'
+import { parseNetworks, type TrustedNetworks } from './trusted-networks.ts'
 
 /** The figures of an environment's plan. */
 type Resources = z.infer<typeof resourcesSchema>
@@ -23,6 +21,26 @@ export interface PlanConfig {
     readonly environmentsPerOrganization: number | undefined
     readonly environmentsPerProject: number | undefined
   }
+}
+
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** Requests per minute; 0 switches a limit off. */
+export interface LimitSettings {
+  readonly requestsPerMinute: number
+  readonly mutationsPerMinute: number
+  readonly connectionReadsPerMinute: number
+  readonly anonymousPerMinute: number
+  readonly burst: number
+}
+
+/** How long a stop may take: `graceMs` for connections to be told and load balancers to look elsewhere, then `drainMs` for what is in flight. */
+export interface StopDelays {
+  readonly graceMs: number
+  readonly drainMs: number
 }
 
 export interface ApiServerConfig {

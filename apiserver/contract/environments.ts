@@ -1,6 +1,7 @@
 /** Environments: a Postgres database each, with a life cycle. */
 import { z } from 'zod'
 import { DATA_MODES, ENVIRONMENT_KINDS, PHASES } from '../../lib/model/environment.ts'
+import { deletionPolicy } from './deletion-policy.ts'
 import { accepted, operationExample } from './operations.ts'
 import { defineRoute } from './route.ts'
 import {
@@ -15,11 +16,6 @@ import {
   region,
   ttlHours,
 } from './scalars.ts'
-
-/** `retain` keeps the data for a while in a known place, `delete` removes it: the resource's words in lower case. */
-export const deletionPolicy = z
-  .enum(['retain', 'delete'])
-  .meta({ description: 'What becomes of the data at deletion', example: 'delete' })
 
 const kind = z.enum(ENVIRONMENT_KINDS).meta({ description: 'Immutable', example: 'preview' })
 const dataMode = z.enum(DATA_MODES).meta({ description: 'What a clone takes from its source', example: 'sanitized' })

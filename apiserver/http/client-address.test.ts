@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { clientAddress, limitKey, parseNetworks } from './client-address.ts'
+import { parseNetworks } from '../config/trusted-networks.ts'
+import { clientAddress, limitKey } from './client-address.ts'
 
 describe('clientAddress', () => {
   const cases: { why: string; peer?: string; forwarded?: string; trusted?: string[]; expected: string }[] = [

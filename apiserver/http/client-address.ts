@@ -1,16 +1,6 @@
 /** Which address a request comes from, believing forwarded headers from trusted proxies only. */
 import ipaddr from 'ipaddr.js'
-
-/** Trusted networks, parsed once. */
-export type TrustedNetworks = readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
-
-/** @throws Error when one is no CIDR and no address */
-export const parseNetworks = (networks: readonly string[]): TrustedNetworks =>
-  networks.map(network => {
-    if (network.includes('/')) return ipaddr.parseCIDR(network)
-    const address = ipaddr.parse(network)
-    return [address, address.kind() === 'ipv4' ? 32 : 128]
-  })
+import type { TrustedNetworks } from '../config/trusted-networks.ts'
 
 const isTrusted = (address: ipaddr.IPv4 | ipaddr.IPv6, networks: TrustedNetworks): boolean =>
   networks.some(([network, bits]) => address.kind() === network.kind() && address.match([network, bits] as never))

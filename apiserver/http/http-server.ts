@@ -2,6 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ListenAddress, StopDelays } from '../config/config.ts'
 import { answerClientError } from './client-errors.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -11,17 +12,6 @@ const REQUEST_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_MS = 65_000
 const MAX_HEADER_BYTES = 16 * 1024
 const MAX_CONNECTIONS = 10_000
-
-export interface ListenAddress {
-  readonly host: string
-  readonly port: number
-}
-
-/** How long a stop may take: `graceMs` for connections to be told and load balancers to look elsewhere, then `drainMs` for what is in flight. */
-export interface StopDelays {
-  readonly graceMs: number
-  readonly drainMs: number
-}
 
 export class HttpServer {
   readonly #server: Server

@@ -1,18 +1,10 @@
 /** The request limits: per credential, per address without a valid credential, mutations, connection reads. */
 import { DomainError } from '../../lib/errors/domain-error.ts'
+import type { LimitSettings } from '../config/config.ts'
 import type { Route } from '../contract/route.ts'
 import { limitKey } from './client-address.ts'
 import type { Exchange } from './exchange.ts'
 import { RateLimiter, type RatePolicy, type Taken } from './rate-limiter.ts'
-
-/** Requests per minute; 0 switches a limit off. */
-export interface LimitSettings {
-  readonly requestsPerMinute: number
-  readonly mutationsPerMinute: number
-  readonly connectionReadsPerMinute: number
-  readonly anonymousPerMinute: number
-  readonly burst: number
-}
 
 const refused = (policy: RatePolicy, taken: Taken): DomainError =>
   new DomainError('rate_limited', `Too many requests, wait ${taken.retrySeconds} s`, {

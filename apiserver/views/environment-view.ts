@@ -1,12 +1,8 @@
 import { conditionOf } from '../../crds/conditions.ts'
-import type { DeletionPolicy, Phase } from '../../lib/model/environment.ts'
+import type { Phase } from '../../lib/model/environment.ts'
+import { deletionPolicyWord } from '../contract/deletion-policy.ts'
 import type { EnvironmentRecord } from '../contract/environments.ts'
 import type { EnvironmentRow } from '../store/environments.ts'
-
-const POLICY_WORDS = { Retain: 'retain', Delete: 'delete' } as const satisfies Record<DeletionPolicy, string>
-
-/** The resource's word for a deletion policy of the API. */
-export const deletionPolicyOf = (word: 'retain' | 'delete'): DeletionPolicy => (word === 'retain' ? 'Retain' : 'Delete')
 
 /** The phase that callers are shown: after DELETE's 202 nobody sees an earlier one again. */
 export const shownPhase = (row: Pick<EnvironmentRow, 'phase' | 'deleting'>): Phase =>
@@ -38,7 +34,7 @@ export const environmentView = (row: EnvironmentRow): EnvironmentRecord => {
     ...(row.expiresAt === null ? {} : { expires_at_epoch_seconds: Math.floor(row.expiresAt.getTime() / 1000) }),
     source_environment_id: row.sourceEnvironmentId,
     deletion_protection: row.deletionProtection,
-    deletion_policy: POLICY_WORDS[row.deletionPolicy],
+    deletion_policy: deletionPolicyWord(row.deletionPolicy),
     status_reason: why?.reason ?? null,
     status_message: why?.message ?? null,
     created_at: row.createdAt.toISOString(),
