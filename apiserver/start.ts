@@ -30,7 +30,7 @@ import { checkServingRole } from './store/check-serving-role.ts'
 import { Database } from './store/database.ts'
 import { MIGRATIONS_FOLDER } from './store/migrations.ts'
 
-const RENEW_WAIT_MS = 2000
+const WRITE_THROUGH_WAIT_MS = 2000
 const CLIENT_NAME = 'svc-apiserver'
 
 /** What the API server is told beside its settings: where its database is, and what seals secrets. */
@@ -68,7 +68,7 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
     previewDefaultTtlHours: config.previewDefaultTtlHours,
     operationDeadlineSeconds: { create: seconds, suspend: seconds, resume: seconds, delete: seconds },
     publicSignup: config.publicSignup,
-    renewWaitMs: RENEW_WAIT_MS,
+    writeThroughWaitMs: WRITE_THROUGH_WAIT_MS,
   }
 }
 

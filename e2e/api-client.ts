@@ -27,6 +27,7 @@ export interface OperationBody {
 }
 
 export interface EnvironmentBody {
+  readonly deletion_policy: string
   readonly environment_id: string
   readonly phase: string
   readonly expires_at_epoch_seconds?: number | null

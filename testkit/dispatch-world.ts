@@ -7,12 +7,13 @@ import {
   startDispatchAndProjection,
 } from '../apiserver/dispatch/start-dispatch-and-projection.ts'
 import type { Database } from '../apiserver/store/database.ts'
-import { insertEnvironment, lockEnvironment, setDeletionRules } from '../apiserver/store/environments.ts'
+import { insertEnvironment, lockEnvironment } from '../apiserver/store/environments.ts'
 import type { ControlPlaneSql } from '../apiserver/store/fenced-transactions.ts'
-import { cancelUntriedRequests, insertRequest, insertUpdateIntent } from '../apiserver/store/intents.ts'
+import { cancelUntriedRequests, insertRequest } from '../apiserver/store/intents.ts'
 import { failOpenOperation } from '../apiserver/store/operations.ts'
 import { insertOrganization } from '../apiserver/store/organizations.ts'
 import { putProject } from '../apiserver/store/projects.ts'
+import { insertChange, type SpecChange } from '../apiserver/store/written-through.ts'
 import type { DeletionRecord } from '../crds/deletion-record.ts'
 import { deletionRecordType } from '../crds/deletion-record-type.ts'
 import type { Environment, EnvironmentSpec } from '../crds/environment.ts'
@@ -179,14 +180,19 @@ export class DispatchWorld {
     })
   }
 
-  /** What the update command writes. */
-  async requestUpdate(environmentId: string, deletionProtection: boolean): Promise<void> {
+  /** What the update and renew commands write, for a caller who does not wait. */
+  async requestChange(environmentId: string, spec: SpecChange): Promise<void> {
     await this.database.transaction(async sql => {
       const row = await lockEnvironment(sql, pathOf(environmentId))
       if (row === undefined) throw new Error(`No environment ${environmentId}`)
-      await insertUpdateIntent(sql, row.id, 'req_test', { deletionProtection })
-      await setDeletionRules(sql, row.id, deletionProtection, row.deletionPolicy)
+      const action = spec.expiresAt === undefined ? 'update_environment' : 'renew_environment'
+      const call = { actor: USER, action, metadata: { ...spec } } as const
+      await insertChange(sql, { environmentRow: row.id, requestId: 'req_test', spec, call, key: undefined })
     })
+  }
+
+  requestUpdate(environmentId: string, deletionProtection: boolean): Promise<void> {
+    return this.requestChange(environmentId, { deletionProtection })
   }
 
   async #open(
@@ -228,6 +234,11 @@ export class DispatchWorld {
     return this.database.rows<AuditRow>(
       `select actor, action, resource_id as resource, metadata from audit_events order by id`,
     )
+  }
+
+  /** The events of what nobody asked the API for. */
+  async observed(): Promise<readonly AuditRow[]> {
+    return (await this.audit()).filter(({ metadata }) => metadata['observed'] === true)
   }
 
   /** The rows once they satisfy a condition. */

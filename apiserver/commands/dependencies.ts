@@ -25,8 +25,8 @@ export interface CommandSettings {
   readonly operationDeadlineSeconds: Readonly<Record<RequestVerb, number>>
   /** Everybody may create organizations, not only operators. */
   readonly publicSignup: boolean
-  /** How long a renewal waits for what is still on its way to the resource store. */
-  readonly renewWaitMs: number
+  /** How long PATCH and renew wait until the resource store holds the change. */
+  readonly writeThroughWaitMs: number
 }
 
 export interface CommandDependencies {

@@ -169,21 +169,6 @@ describe('the verbs of an environment', () => {
         assert.equal(bodyOf(removed).state, claimed === undefined ? 'succeeded' : 'pending')
       }
     })
-
-    it('keeps an update that lifts the protection', async () => {
-      const id = await make('ready', { deletion_protection: true })
-      await assert.rejects(run('delete', id), isCode('deletion_protected'))
-      await updateEnvironment(world.deps, world.call(world.owner), pathOf(id), { deletion_protection: false })
-      await run('delete', id)
-      const pending = await listPendingIntents(world.plane.database, (await rowOf(id)).id)
-      assert.deepEqual(
-        pending.map(({ verb, seq }) => [verb, seq]),
-        [
-          ['update', 2],
-          ['delete', 3],
-        ],
-      )
-    })
   })
 
   describe('racing', () => {
@@ -229,64 +214,6 @@ describe('the verbs of an environment', () => {
         { numRuns: sized(15, 120) },
       )
     }).timeout(60_000)
-  })
-
-  describe('updateEnvironment', () => {
-    const update = (id: string, body: Parameters<typeof updateEnvironment>[3], as: Principal = world.owner) =>
-      updateEnvironment(world.deps, world.call(as), pathOf(id), body)
-
-    it('answers the record, holds at once, and is carried by an intent without an operation', async () => {
-      const id = await make('ready')
-      const record = bodyOf(await update(id, { deletion_protection: true, deletion_policy: 'retain' }))
-      assert.deepEqual([record.deletion_protection, record.deletion_policy], [true, 'retain'])
-      const [intent] = await listPendingIntents(world.plane.database, (await rowOf(id)).id)
-      assert.deepEqual(
-        [intent?.verb, intent?.operationId, intent?.payload],
-        ['update', null, { deletionProtection: true, deletionPolicy: 'Retain' }],
-      )
-      await assert.rejects(run('delete', id), isCode('deletion_protected'))
-    })
-
-    it('carries only what changes, and leaves an event also when nothing does', async () => {
-      const id = await make('ready')
-      await update(id, { deletion_protection: false, deletion_policy: 'retain' })
-      const pending = await listPendingIntents(world.plane.database, (await rowOf(id)).id)
-      assert.deepEqual(
-        pending.map(({ payload }) => payload),
-        [{ deletionPolicy: 'Retain' }],
-      )
-      await update(id, { deletion_policy: 'retain' })
-      assert.equal((await listPendingIntents(world.plane.database, (await rowOf(id)).id)).length, 1)
-      assert.deepEqual(await world.actionsOn(`shop/${id}`), [
-        'create_environment',
-        'update_environment',
-        'update_environment',
-      ])
-    })
-
-    it('may come while an operation is open, but not a deletion', async () => {
-      const id = await make('ready')
-      await run('suspend', id)
-      await update(id, { deletion_policy: 'retain' })
-      await run('delete', id)
-      await assert.rejects(update(id, { deletion_policy: 'delete' }), isCode('operation_in_progress'))
-      for (const [phase, expected] of [
-        ['deleting', isCode('operation_in_progress')],
-        ['deleted', isCode('invalid_phase', { phase: 'deleted' })],
-      ] as const) {
-        const ended = await make(phase)
-        await assert.rejects(update(ended, { deletion_policy: 'retain' }), expected)
-      }
-    })
-
-    it('needs an admin on production, protected project or not', async () => {
-      const id = await make('ready', { kind: 'production' })
-      await assert.rejects(
-        update(id, { deletion_protection: true }, await world.user('developer')),
-        isCode('forbidden', { required_role: 'admin' }),
-      )
-      await update(id, { deletion_protection: true }, await world.user('admin'))
-    })
   })
 
   describe('who may', () => {

@@ -10,12 +10,12 @@ import { ERROR_CODES } from '../../lib/errors/codes.ts'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { insertAccountEvent, insertAuditEvent, type NewAccountEvent, type NewAuditEvent } from '../store/audit.ts'
 import { CommitUnknownError, isLockTimeout } from '../store/database-error.ts'
-import { findReply, type StoredReply, storeReply, takeKey } from '../store/idempotency.ts'
+import { findKey, type StoredReply, storeReply, takeKey } from '../store/idempotency.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Call, Reply } from './call.ts'
 import { type CallKey, callKeyOf } from './call-key.ts'
 import type { CommandDependencies } from './dependencies.ts'
-import { refusalBytes, replay } from './replay.ts'
+import { assertSameContent, refusalBytes, replay } from './replay.ts'
 import { sealReply } from './seal-reply.ts'
 
 /** What the work of a command came to. */
@@ -37,18 +37,30 @@ const inProgress = (): DomainError =>
   })
 
 /**
- * Takes the key for this transaction (undefined), or answers what is kept under it.
- * @throws DomainError `idempotency_in_progress` when the call that holds it takes too long
+ * Takes the key, or finds whoever has taken it: with a reply that is kept under it, or without one as yet.
+ * @throws DomainError `idempotency_in_progress` when the call that holds it takes too long, `idempotency_key_reused`
  */
-export const takeKeyOrReply = async (sql: Sql, key: CallKey): Promise<StoredReply | undefined> => {
+export const takeKeyOrFindIt = async (
+  sql: Sql,
+  key: CallKey,
+): Promise<'taken' | { readonly reply: StoredReply | undefined }> => {
   try {
-    if (await takeKey(sql, key, key.fingerprint)) return undefined
+    if (await takeKey(sql, key, key.fingerprint)) return 'taken'
   } catch (error) {
     throw isLockTimeout(error) ? inProgress() : error
   }
-  const stored = await findReply(sql, key)
-  if (stored === undefined) throw inProgress() // it ran out in this very moment
-  return stored
+  const held = await findKey(sql, key)
+  if (held === undefined) throw inProgress() // it ran out in this very moment
+  assertSameContent(held, key)
+  return { reply: held.status === null ? undefined : { ...held, status: held.status } }
+}
+
+/** Takes the key for this transaction (undefined), or answers what is kept under it. @throws DomainError as above */
+const takeKeyOrReply = async (sql: Sql, key: CallKey): Promise<StoredReply | undefined> => {
+  const taken = await takeKeyOrFindIt(sql, key)
+  if (taken === 'taken') return undefined
+  if (taken.reply === undefined) throw inProgress()
+  return taken.reply
 }
 
 const isRefusal = (error: unknown): error is DomainError =>
@@ -97,21 +109,32 @@ const keep = (
   return storeReply(sql, key, { status, body, sealedFor: sealed ? secret : undefined })
 }
 
-/** Keeps a refusal, unless another call with the key has been answered meanwhile: then that answer counts. */
-const keepRefusal = async (
+/**
+ * Keeps a refusal for whoever repeats the call; other errors say nothing about the next attempt. Never throws.
+ * @returns the answer that counts instead, when another call with the key has been answered meanwhile
+ */
+export const keepRefusal = async (
   deps: CommandDependencies,
-  key: CallKey,
-  error: DomainError,
+  key: CallKey | undefined,
+  error: unknown,
   requestId: string,
-): Promise<StoredReply | undefined> =>
-  deps.database.transaction(async sql => {
-    const stored = await takeKeyOrReply(sql, key)
-    if (stored !== undefined) return stored
-    await storeReply(sql, key, { status: ERROR_CODES[error.code].status, body: refusalBytes(error, requestId) })
+): Promise<StoredReply | undefined> => {
+  if (key === undefined || !isRefusal(error) || error.replayOf !== undefined) return undefined
+  try {
+    return await deps.database.transaction(async sql => {
+      const stored = await takeKeyOrReply(sql, key)
+      if (stored !== undefined) return stored
+      await storeReply(sql, key, { status: ERROR_CODES[error.code].status, body: refusalBytes(error, requestId) })
+      return undefined
+    })
+  } catch (failure) {
+    deps.log.warn({ err: failure, requestId }, 'A refusal could not be kept for replays')
     return undefined
-  })
+  }
+}
 
-const UNKNOWN_COMMITS = 3
+/** How often a commit whose answer was lost is followed by another look. */
+export const UNKNOWN_COMMITS = 3
 
 /**
  * Runs a command, or answers what the first call with its key was answered.
@@ -138,11 +161,7 @@ export const execute = async <Status extends number, Body>(
     } catch (error) {
       // The key tells: if the commit happened, the answer is there; if not, nothing is, and the work runs for the first time.
       if (error instanceof CommitUnknownError && key !== undefined && ++unknown < UNKNOWN_COMMITS) continue
-      if (key === undefined || !isRefusal(error) || error.replayOf !== undefined) throw error
-      const stored = await keepRefusal(deps, key, error, call.requestId).catch((failure: unknown) => {
-        deps.log.warn({ err: failure, requestId: call.requestId }, 'A refusal could not be kept for replays')
-        return undefined
-      })
+      const stored = await keepRefusal(deps, key, error, call.requestId)
       if (stored === undefined) throw error
       return again(stored, false)
     }

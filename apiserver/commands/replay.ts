@@ -35,6 +35,12 @@ const openSecret = (stored: StoredReply, key: CallKey, sealingKey: Buffer): Buff
   )
 }
 
+/** @throws DomainError `idempotency_key_reused` */
+export const assertSameContent = ({ fingerprint }: Pick<StoredReply, 'fingerprint'>, key: CallKey): void => {
+  if (!fingerprint.equals(key.fingerprint))
+    throw new DomainError('idempotency_key_reused', 'This Idempotency-Key was used for a request with other content')
+}
+
 /**
  * The stored answer, marked as a replay unless it is the `own` answer of a call whose commit went unheard.
  * @throws DomainError the stored refusal; `idempotency_key_reused`, `idempotency_secret_expired`
@@ -44,8 +50,8 @@ export const replay = (
   key: CallKey | undefined,
   { sealingKey, own }: { readonly sealingKey: Buffer; readonly own: boolean },
 ): Reply => {
-  if (key === undefined || !stored.fingerprint.equals(key.fingerprint))
-    throw new DomainError('idempotency_key_reused', 'This Idempotency-Key was used for a request with other content')
+  if (key === undefined) throw new Error('Only a call with a key has a stored answer')
+  assertSameContent(stored, key)
   if (stored.status >= 400 && stored.body !== null) return refuseAgain(stored.body)
   const body = stored.sealed ? openSecret(stored, key, sealingKey) : (stored.body ?? undefined)
   const headers = { ...stored.headers, ...(own ? {} : { 'Idempotency-Replayed': 'true' }) }

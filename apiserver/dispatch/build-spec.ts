@@ -30,11 +30,13 @@ export interface IntentContent {
   readonly payload: Readonly<Record<string, unknown>>
   /** `id` is the operation's. Every verb but `update` has one. */
   readonly operation: { readonly id: string; readonly actor: string } | undefined
+  /** Who asked for an `update`. */
+  readonly actor?: string | undefined
 }
 
 /** The intent's mark on a resource: who it is for, and its number. */
 const annotationsOf = (intent: IntentContent): { [annotation: string]: string | null } => ({
-  [ANNOTATIONS.actor]: intent.operation?.actor ?? null,
+  [ANNOTATIONS.actor]: intent.operation?.actor ?? intent.actor ?? null,
   [ANNOTATIONS.intent]: String(intent.seq),
 })
 

@@ -53,7 +53,7 @@ describe('dispatching', () => {
       )
       assert.deepEqual(operation, { state: 'failed', error: NAME_TAKEN, phase: 'deleted' })
       assert.deepEqual(
-        (await world.audit()).map(({ actor, action, resource }) => ({ actor, action, resource })),
+        (await world.observed()).map(({ actor, action, resource }) => ({ actor, action, resource })),
         [{ actor: 'kubernetes:kubectl', action: 'create_environment', resource: 'shop/main' }],
       )
     })
@@ -108,7 +108,7 @@ describe('dispatching', () => {
       )
       assert.equal((await resourceOf('main')).metadata.generation, 1)
       assert.equal(creates, 1, 'the second attempt sees what the first one made')
-      assert.deepEqual(await world.audit(), [])
+      assert.deepEqual(await world.observed(), [])
     })
 
     it('whose answer was lost is not resurrected when somebody deleted it before the next attempt', async () => {
@@ -132,7 +132,7 @@ describe('dispatching', () => {
       assert.equal(creates, 1)
       assert.equal(await world.resource(kubectl, 'main'), undefined)
       assert.deepEqual(
-        (await world.audit()).map(({ actor, action }) => `${actor} ${action}`),
+        (await world.observed()).map(({ actor, action }) => `${actor} ${action}`),
         ['kubernetes:kubectl delete_environment'],
       )
     })
@@ -155,7 +155,9 @@ describe('dispatching', () => {
       })
       await world.requestCreate('main')
       // Caches are filled by a client that works; the calls go through the one that does not.
-      const service = world.replica({ store: { ...store, list: (type, selector) => kubectl.list(type, selector) } })
+      const service = world.replica({
+        store: { ...store, identity: () => kubectl.identity(), list: (type, selector) => kubectl.list(type, selector) },
+      })
       await eventually(
         () => world.database.row<{ attempts: number }>('select attempts from intents'),
         seen => (seen?.attempts ?? 0) > 0,
@@ -173,7 +175,7 @@ describe('dispatching', () => {
         ],
       )
       assert.deepEqual(calls, [], 'the store was asked for nothing')
-      assert.deepEqual(await world.audit(), [])
+      assert.deepEqual(await world.observed(), [])
     })
 
     it('finds a create that arrived although nobody heard of it', async () => {
@@ -230,7 +232,7 @@ describe('dispatching', () => {
         'suspend_environment succeeded',
         'delete_environment succeeded',
       ])
-      assert.deepEqual(await world.audit(), [])
+      assert.deepEqual(await world.observed(), [])
     })
 
     it('of a resource that somebody protected fails and leaves it as it is', async () => {

@@ -15,6 +15,7 @@ import type { ResourceKey } from '../../lib/model/resource.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { isStoreError, type StoreError } from '../../runtime/store/store-error.ts'
+import { settleChange } from '../commands/settle-change.ts'
 import { type FencedTransactions, LeaseLostError } from '../store/fenced-transactions.ts'
 import { claimIntent } from '../store/intents.ts'
 import {
@@ -56,6 +57,7 @@ const contentOf = (intent: PendingIntent): IntentContent => ({
   payload: intent.payload,
   operation:
     intent.operationId === null || intent.actor === null ? undefined : { id: intent.operationId, actor: intent.actor },
+  actor: intent.actor ?? undefined,
 })
 
 /** Why the store refused, for the caller of the API. */
@@ -98,7 +100,7 @@ const carry = async (intent: PendingIntent, context: CarryContext): Promise<'set
       await fenced(sql => bindEnvironment(sql, intent.environmentRow, decision.uid))
       return 'again'
     case 'done':
-      await fenced(sql => recordDispatched(sql, intent, decision))
+      await fenced(sql => recordWritten(sql, intent, decision))
       return 'settled'
     case 'create':
       return create(intent, context)
@@ -108,6 +110,16 @@ const carry = async (intent: PendingIntent, context: CarryContext): Promise<'set
       return change(intent, context, decision)
   }
 }
+
+/** The store holds the intent's effect: records that, and answers whoever waits for a change. */
+const recordWritten = (
+  sql: Sql,
+  intent: PendingIntent,
+  written: { readonly uid: string; readonly generation: number | undefined },
+): Promise<void> =>
+  intent.call === null || written.generation === undefined
+    ? recordDispatched(sql, intent, written)
+    : settleChange(sql, intent, written.generation)
 
 const fail = (intent: PendingIntent, { fenced }: CarryContext, error: string): Promise<void> =>
   fenced(sql => recordFailed(sql, intent, error))
@@ -198,6 +210,6 @@ const change = async (intent: PendingIntent, context: CarryContext, decision: Ch
     await fail(intent, context, isProtected ? PROTECTED : refusalText(error))
     return 'settled'
   }
-  await fenced(sql => recordDispatched(sql, intent, { uid, generation }))
+  await fenced(sql => recordWritten(sql, intent, { uid, generation }))
   return 'settled'
 }

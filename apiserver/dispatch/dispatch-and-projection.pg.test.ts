@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import pg from 'pg'
 import { Registry } from 'prom-client'
 import { environmentType } from '../../crds/environment-type.ts'
+import { ANNOTATIONS } from '../../crds/metadata.ts'
 import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
 import { DispatchWorld, eventually, keyOfEnvironment, pathOf, USER } from '../../testkit/dispatch-world.ts'
 import { sized } from '../../testkit/full.ts'
 import { testCluster } from '../../testkit/postgres.ts'
 import { startStandinOperator } from '../../testkit/standin-operator.ts'
-import { insertRenewal } from '../store/renewals.ts'
 
 describe('dispatch and projection', () => {
   let world: DispatchWorld
@@ -54,7 +54,10 @@ describe('dispatch and projection', () => {
       ),
     )
     assert.deepEqual(deleted.operations[3]?.result, { environment_id: 'pr-1', phase: 'deleted', retained: false })
-    assert.deepEqual(await world.audit(), [])
+    assert.deepEqual(
+      (await world.audit()).map(({ actor, action }) => `${actor} ${action}`),
+      [`${USER} update_environment`, `${USER} update_environment`],
+    )
     assert.equal(await world.resource(operator, 'pr-1'), undefined)
   })
 
@@ -126,49 +129,39 @@ describe('dispatch and projection', () => {
     )
   })
 
-  it('finishes renewals whose process died: by what the store shows', async () => {
-    const row = await world.requestCreate('pr-1', { kind: 'preview', expiresAt: '2027-01-01T00:00:00Z' })
-    const service = world.replica()
-    service.wake()
+  it('carries a change whose caller is gone, and leaves its answer, its row and one event', async () => {
+    await world.requestCreate('pr-1', { kind: 'preview', expiresAt: '2027-01-01T00:00:00Z' })
+    const first = world.replica()
+    first.wake()
     await world.until('pr-1', ({ phase }) => phase === 'ready')
-    await service.stop()
-    const renew = (ttlHours: number) =>
-      world.database.transaction(sql =>
-        insertRenewal(sql, {
-          environmentRow: row,
-          ttlHours,
-          actor: USER,
-          requestId: 'req',
-          metadata: { ttl_hours: ttlHours },
-        }),
-      )
-    const written = await renew(48)
-    const resource = await world.resource(operator, 'pr-1')
-    assert.ok(resource)
-    await world
-      .client('svc-apiserver')
-      .patch(
-        environmentType,
-        keyOfEnvironment('pr-1'),
-        { spec: { ttlHours: 48, expiresAt: written.expiresAt.toISOString() } },
-        { uid: resource.metadata.uid },
-      )
-    await renew(96)
-    await world.database.transaction(sql => sql.rows(`update renewals set created_at = now() - interval '10 minutes'`))
+    await first.stop()
+    await world.requestChange('pr-1', { ttlHours: 48, expiresAt: '2027-02-01T00:00:00.000Z' })
+    await world.requestChange('pr-1', { deletionProtection: true })
     world.replica()
-    const states = await eventually(
-      () => world.database.rows<{ state: string }>('select state from renewals order by id'),
-      seen => seen.every(({ state }) => state !== 'pending'),
-      'settled',
+    const answers = await eventually(
+      () =>
+        world.database.rows<{ answer: Buffer | null }>(`select answer from intents where verb = 'update' order by id`),
+      seen => seen.every(({ answer }) => answer !== null),
+      'answered',
     )
-    assert.deepEqual(states, [{ state: 'applied' }, { state: 'abandoned' }])
-    const after = await world.database.row(
-      'select ttl_hours as "ttlHours", expires_at as "expiresAt" from environments',
+    const told = answers.map(({ answer }) => JSON.parse(String(answer)) as Record<string, unknown>)
+    assert.deepEqual(
+      told.map(body => [body['ttl_hours'], body['deletion_protection']]),
+      [
+        [48, false],
+        [48, true],
+      ],
     )
-    assert.deepEqual(after, { ttlHours: 48, expiresAt: written.expiresAt })
+    const row = await world.database.row(
+      'select ttl_hours as hours, expires_at as expiry, deletion_protection as kept from environments',
+    )
+    assert.deepEqual(row, { hours: 48, expiry: new Date('2027-02-01T00:00:00Z'), kept: true })
+    const resource = await world.resource(operator, 'pr-1')
+    assert.equal(resource?.spec.expiresAt, '2027-02-01T00:00:00.000Z')
+    assert.equal(resource.metadata.annotations[ANNOTATIONS.actor], USER)
     assert.deepEqual(
       (await world.audit()).map(({ actor, action }) => `${actor} ${action}`),
-      [`${USER} renew_environment`],
+      [`${USER} renew_environment`, `${USER} update_environment`],
     )
   })
 

@@ -246,7 +246,7 @@ describe('the dispatcher', () => {
     const { metadata: after, spec } = await resourceOf('main')
     assert.equal(after.annotations['storm'], String(writes))
     assert.deepEqual([spec.deletionProtection, spec.suspended], [false, false])
-    assert.deepEqual(await world.audit(), [])
+    assert.deepEqual(await world.observed(), [])
   })
 
   it('carries many environments at once, but never two intents of one', async () => {
@@ -282,6 +282,6 @@ describe('the dispatcher', () => {
          lag(dispatched_at, 1, '-infinity') over (partition by environment_row order by seq) as before from intents) i`,
     )
     assert.deepEqual(carried, [{ inOrder: true }])
-    assert.deepEqual(await world.audit(), [])
+    assert.deepEqual(await world.observed(), [])
   })
 })

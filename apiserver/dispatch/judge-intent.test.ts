@@ -17,6 +17,7 @@ const intent = (changes: Partial<PendingIntent>): PendingIntent => ({
   requestId: 'req',
   operationId: 'op_5',
   actor: 'user:usr_1',
+  call: null,
   environmentRow: 'row',
   namespace: 'ns',
   resourceName: 'acme.shop.main',

@@ -3,7 +3,6 @@
  * carried. In that order, so that a create which was lost sight of meets the end of its resource before it is tried again.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { finishStaleRenewals } from '../commands/finish-renewal.ts'
 import { Projector, type ProjectorOptions } from '../projector/projector.ts'
 import type { ControlPlaneSql } from '../store/fenced-transactions.ts'
 import { fencedTransactions } from '../store/fenced-transactions.ts'
@@ -13,8 +12,7 @@ import { assertBoundStore } from './assert-bound-store.ts'
 import { Dispatcher } from './dispatcher.ts'
 
 /** What outlives a term. */
-export interface TermOptions
-  extends Omit<ProjectorOptions, 'fenced' | 'leads' | 'sql' | 'settleRenewals' | 'concurrency'> {
+export interface TermOptions extends Omit<ProjectorOptions, 'fenced' | 'leads' | 'sql' | 'concurrency'> {
   readonly database: ControlPlaneSql
   readonly dispatchConcurrency?: number
   readonly projectConcurrency?: number
@@ -84,7 +82,6 @@ export class LeaseTerm {
       ...shared,
       ...underLease,
       ...(projectConcurrency !== undefined && { concurrency: projectConcurrency }),
-      settleRenewals: () => finishStaleRenewals({ database, store: shared.store }),
     })
     this.#projector = projector
     await projector.start(signal)

@@ -29,14 +29,11 @@ const changedFields = (before: EnvironmentSpec, after: EnvironmentSpec): readonl
   return [...all].filter(field => !isDeepStrictEqual(old.get(field), now.get(field))).sort()
 }
 
-const isSameMoment = (text: unknown, moment: string): boolean =>
-  typeof text === 'string' && Date.parse(text) === Date.parse(moment)
-
 /** The changed fields that nothing of ours explains, by dotted path, sorted. */
 export const unexplainedFields = (
   before: EnvironmentSpec,
   after: EnvironmentSpec,
-  underWay: Pick<UnderWay, 'intents' | 'renewals' | 'requestIsOurs'>,
+  underWay: Pick<UnderWay, 'intents' | 'requestIsOurs'>,
 ): readonly string[] => {
   const now = leavesOf(after)
   const patches = underWay.intents.map(intent => leavesOf(specChangesOf(intent)))
@@ -44,10 +41,7 @@ export const unexplainedFields = (
     const value = now.get(field)
     if (field === 'request') return value !== undefined && underWay.requestIsOurs
     // null in a merge patch takes the field away.
-    if (patches.some(patch => patch.has(field) && isDeepStrictEqual(patch.get(field) ?? undefined, value))) return true
-    if (field === 'expiresAt') return underWay.renewals.some(({ expiresAt }) => isSameMoment(value, expiresAt))
-    if (field === 'ttlHours') return underWay.renewals.some(({ ttlHours }) => ttlHours === value)
-    return false
+    return patches.some(patch => patch.has(field) && isDeepStrictEqual(patch.get(field) ?? undefined, value))
   }
   return changedFields(before, after).filter(field => !isOurs(field))
 }

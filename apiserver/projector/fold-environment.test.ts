@@ -85,7 +85,6 @@ const intent = (changes: Partial<UnfoldedIntent>): UnfoldedIntent => ({
 })
 const underWay = (changes: Partial<UnderWay> = {}): UnderWay => ({
   intents: [],
-  renewals: [],
   operation: null,
   requestIsOurs: true,
   ...changes,
@@ -103,7 +102,7 @@ const fold = (input: { row?: EnvironmentRow; resource?: Environment; underWay?: 
 describe('foldEnvironment', () => {
   it('finds nothing to write for what was folded already', () => {
     const same = fold({ row: row({ observedGeneration: 2 }) })
-    assert.deepEqual(same, { foldedIntents: [], foldedRenewals: [] })
+    assert.deepEqual(same, { foldedIntents: [] })
   })
 
   it('concludes nothing from a state that is older than the one folded last', () => {
@@ -111,7 +110,7 @@ describe('foldEnvironment', () => {
       row: row({ observedGeneration: 3, phase: 'suspended' }),
       underWay: underWay({ intents: [intent({ generation: 1 })] }),
     })
-    assert.deepEqual(late, { foldedIntents: [], foldedRenewals: [] })
+    assert.deepEqual(late, { foldedIntents: [] })
   })
 
   it('shows a deletion that was asked for as deleting, whatever the operator says yet', () => {
@@ -178,13 +177,13 @@ describe('foldEnvironment', () => {
       [
         'a renewal',
         { ttlHours: 48, expiresAt: LATER },
-        { renewals: [{ id: 1, ttlHours: 48, expiresAt: '2027-02-01T00:00:00+00:00', state: 'pending' }] },
+        { intents: [intent({ payload: { ttlHours: 48, expiresAt: LATER }, state: 'pending', generation: null })] },
         undefined,
       ],
       [
         'an expiry that is no renewal’s',
         { expiresAt: LATER },
-        { renewals: [{ id: 1, ttlHours: 24, expiresAt: EXPIRY, state: 'applied' }] },
+        { intents: [intent({ payload: { ttlHours: 24, expiresAt: EXPIRY } })] },
         ['expiresAt'],
       ],
       [
@@ -245,33 +244,29 @@ describe('foldEnvironment', () => {
     })
 
     const renewed = row({ ttlHours: 48, expiresAt: new Date(LATER) })
-    const renewal = { id: 3, ttlHours: 48, expiresAt: LATER, state: 'applied' } as const
+    const renewal = intent({ payload: { ttlHours: 48, expiresAt: LATER }, generation: 3 })
     it('an expiry that a renewal set, but that the cache does not show yet, stays', () => {
-      const lagging = fold({ row: renewed, underWay: underWay({ renewals: [renewal] }) })
+      const lagging = fold({ row: renewed, underWay: underWay({ intents: [renewal] }) })
       assert.deepEqual(
-        [lagging.columns?.expiresAt, lagging.columns?.ttlHours, lagging.foldedRenewals],
+        [lagging.columns?.expiresAt, lagging.columns?.ttlHours, lagging.foldedIntents],
         [new Date(LATER), 48, []],
       )
     })
-    it('a renewal that is shown folds the ones before it', () => {
-      const renewals = [{ ...renewal, id: 2, expiresAt: '2027-01-15T00:00:00Z' }, renewal]
-      const shown = fold({
-        row: renewed,
-        resource: resource({ ttlHours: 48, expiresAt: LATER }),
-        underWay: underWay({ renewals }),
+    it('a renewal that nobody was told of yet does not show, nor is it taken for somebody else’s', () => {
+      const early = fold({
+        resource: resource({ ttlHours: 48, expiresAt: LATER }, { generation: 3 }),
+        underWay: underWay({ intents: [{ ...renewal, state: 'pending', generation: null }] }),
       })
-      assert.deepEqual(shown.foldedRenewals, [2, 3])
+      assert.deepEqual([early.columns?.expiresAt, early.external], [new Date(EXPIRY), undefined])
     })
-    it('an expiry from outside wins over a renewal that was abandoned or overwritten', () => {
+    it('an expiry from outside that overwrote a renewal wins, and is told', () => {
       const moved = '2027-03-01T00:00:00.000Z'
-      for (const state of ['abandoned', 'applied', 'pending'] as const) {
-        const found = fold({
-          row: renewed,
-          resource: resource({ expiresAt: moved }),
-          underWay: underWay({ renewals: [{ ...renewal, state }] }),
-        })
-        assert.deepEqual([found.columns?.expiresAt, found.external?.fields], [new Date(moved), ['expiresAt']])
-      }
+      const found = fold({
+        row: renewed,
+        resource: resource({ expiresAt: moved }, { generation: 4 }),
+        underWay: underWay({ intents: [renewal] }),
+      })
+      assert.deepEqual([found.columns?.expiresAt, found.external?.fields], [new Date(moved), ['expiresAt']])
     })
   })
 

@@ -26,7 +26,6 @@ export interface EnvironmentFold {
   readonly external?: ExternalChange
   readonly judgement?: Judgement
   readonly foldedIntents: readonly number[]
-  readonly foldedRenewals: readonly number[]
 }
 
 export interface FoldInput {
@@ -62,27 +61,13 @@ const externalChange = (input: FoldInput): ExternalChange | undefined => {
   return { generation: { from: row.observedGeneration, to: generation }, fields, manager }
 }
 
-/** Renewals up to the one that the resource shows: an earlier one was overwritten by it. */
-const visibleRenewals = ({ resource, underWay }: FoldInput): readonly number[] => {
-  const expiresAt = Date.parse(resource.spec.expiresAt ?? '')
-  const shown = underWay.renewals.findLast(renewal => Date.parse(renewal.expiresAt) === expiresAt)
-  return shown === undefined ? [] : underWay.renewals.filter(({ id }) => id <= shown.id).map(({ id }) => id)
-}
-
-/** What is still on its way once the fold is written. */
-interface Outstanding {
-  readonly intents: readonly UnfoldedIntent[]
-  readonly renewal: boolean
-}
-
-const columnsOf = ({ row, resource }: FoldInput, outstanding: Outstanding): FoldedColumns => {
+/** `outstanding` is what is still on its way once the fold is written. */
+const columnsOf = ({ row, resource }: FoldInput, outstanding: readonly UnfoldedIntent[]): FoldedColumns => {
   const { spec, status, metadata } = resource
-  // A field that a command has set and that is on its way keeps the command's value.
+  // A field that a change of ours is about to set, or has set unseen as yet, keeps the value that callers were told.
   const isOnItsWay = (field: keyof EnvironmentSpec): boolean =>
-    outstanding.intents.some(intent => field in specChangesOf(intent))
-  // The same for a renewal, unless the resource shows a new expiry: whoever set that was later than what was folded last.
-  const isShownExpiryOld = spec.expiresAt === row.observedSpec?.expiresAt
-  const keepsExpiry = isOnItsWay('expiresAt') || (outstanding.renewal && isShownExpiryOld)
+    outstanding.some(intent => field in specChangesOf(intent))
+  const keepsExpiry = isOnItsWay('expiresAt')
   const expiresAt = spec.expiresAt ?? status?.expiresAt
   const expiry = expiresAt === undefined ? null : new Date(expiresAt)
   return {
@@ -106,18 +91,16 @@ const isUnchanged = (row: EnvironmentRow, columns: FoldedColumns): boolean =>
 export const foldEnvironment = (input: FoldInput): EnvironmentFold => {
   const { row, resource, underWay } = input
   // An older state than the one folded last, from a cache that lags behind.
-  if (resource.metadata.generation < (row.observedGeneration ?? 0)) return { foldedIntents: [], foldedRenewals: [] }
+  if (resource.metadata.generation < (row.observedGeneration ?? 0)) return { foldedIntents: [] }
   const foldedIntents = underWay.intents.filter(intent => isVisible(intent, resource)).map(({ id }) => id)
-  const foldedRenewals = visibleRenewals(input)
-  const columns = columnsOf(input, {
-    intents: underWay.intents.filter(({ id }) => !foldedIntents.includes(id)),
-    renewal: underWay.renewals.some(({ id, state }) => state !== 'abandoned' && !foldedRenewals.includes(id)),
-  })
+  const columns = columnsOf(
+    input,
+    underWay.intents.filter(({ id }) => !foldedIntents.includes(id)),
+  )
   const external = externalChange(input)
   const judgement = judgeOpenOperation(underWay, resource)
   return {
     foldedIntents,
-    foldedRenewals,
     ...(isUnchanged(row, columns) ? {} : { columns }),
     ...(external && { external }),
     ...(judgement && { judgement }),

@@ -64,7 +64,7 @@ const fold = async (
   const underWay = await readUnderWay(sql, row.id, resource.spec.request?.id)
   const found = foldEnvironment({ row, resource, underWay, clientName, prune: environmentType.prune })
   if (found.columns !== undefined) await writeFoldedColumns(sql, row.id, found.columns)
-  await markFolded(sql, { intents: found.foldedIntents, renewals: found.foldedRenewals })
+  await markFolded(sql, found.foldedIntents)
   if (found.judgement !== undefined && underWay.operation !== null)
     await moveByJudgement(sql, underWay.operation, found.judgement, row, phaseOf(resource))
   if (found.external === undefined) return

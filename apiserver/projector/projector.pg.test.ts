@@ -105,7 +105,7 @@ describe('the projector', () => {
     await again.ready()
     again.wake()
     await world.until('main', ({ phase }) => phase === 'suspended')
-    const events = await world.audit()
+    const events = await world.observed()
     assert.deepEqual(
       events.map(({ action, metadata }) => [action, metadata['fields']]),
       [['external_change', ['image']]],

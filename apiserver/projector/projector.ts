@@ -25,8 +25,6 @@ export interface ProjectorOptions extends Projection {
   readonly sweepEveryMs?: number
   /** When a resource that belongs to no project is looked at again: its project may be made later. */
   readonly lookAgainAfterMs?: number
-  /** Finishes renewals whose process died; called with each sweep. */
-  readonly settleRenewals: () => Promise<void>
 }
 
 export class Projector {
@@ -136,7 +134,6 @@ export class Projector {
   async #sweepOnce(): Promise<void> {
     try {
       await failOverdue(this.#options)
-      await this.#options.settleRenewals()
     } catch (error) {
       if (!(error instanceof LeaseLostError))
         this.#options.log.warn({ err: error }, 'A sweep failed; the next one follows')

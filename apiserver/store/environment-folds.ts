@@ -20,15 +20,6 @@ export interface UnfoldedIntent {
   readonly operationId: string | null
 }
 
-/** A renewal whose effect was not folded yet. `expiresAt` is ISO 8601. */
-export interface UnfoldedRenewal {
-  readonly id: number
-  readonly ttlHours: number
-  readonly expiresAt: string
-  /** An abandoned one counts too: its patch may have arrived after all. */
-  readonly state: 'pending' | 'applied' | 'abandoned'
-}
-
 /** The operation under way. */
 export interface OpenOperation {
   readonly id: string
@@ -42,7 +33,6 @@ export interface OpenOperation {
 /** Everything under way for an environment. */
 export interface UnderWay {
   readonly intents: readonly UnfoldedIntent[]
-  readonly renewals: readonly UnfoldedRenewal[]
   readonly operation: OpenOperation | null
   /** Whether the resource's request is an operation of this environment. */
   readonly requestIsOurs: boolean
@@ -56,9 +46,6 @@ export const readUnderWay = async (sql: Sql, id: string, requestId: string | und
           'state', i.state, 'attempts', i.attempts, 'generation', i.generation, 'operationId', i.operation_id)
           order by i.seq), '[]')
         from intents i where i.environment_row = $1 and not i.folded and i.state in ('pending', 'dispatched')) as intents,
-       (select coalesce(jsonb_agg(jsonb_build_object('id', r.id, 'ttlHours', r.ttl_hours, 'expiresAt', r.expires_at,
-          'state', r.state) order by r.id), '[]')
-        from renewals r where r.environment_row = $1 and not r.folded) as renewals,
        (select jsonb_build_object('id', o.id, 'kind', o.kind, 'state', o.state, 'seq', o.seq,
           'attemptCount', o.attempt_count, 'overdue', coalesce(o.deadline_at <= clock_timestamp(), false))
         from operations o where o.environment_row = $1 and o.state in ('pending', 'running')) as operation,
@@ -101,15 +88,9 @@ export const writeFoldedColumns = async (sql: Sql, id: string, columns: FoldedCo
   )
 }
 
-/** Marks intents and renewals whose effect was seen, so that they explain no later change. */
-export const markFolded = async (
-  sql: Sql,
-  folded: { readonly intents: readonly number[]; readonly renewals: readonly number[] },
-): Promise<void> => {
-  if (folded.intents.length > 0)
-    await sql.rows(`update intents set folded = true where id = any($1::bigint[])`, [folded.intents])
-  if (folded.renewals.length > 0)
-    await sql.rows(`update renewals set folded = true where id = any($1::bigint[])`, [folded.renewals])
+/** Marks intents whose effect was seen, so that they explain no later change. */
+export const markFolded = async (sql: Sql, intents: readonly number[]): Promise<void> => {
+  if (intents.length > 0) await sql.rows(`update intents set folded = true where id = any($1::bigint[])`, [intents])
 }
 
 /** Rows that should have a resource: what a first list must be compared with. */

@@ -86,11 +86,6 @@ export const findEnvironment = (
   path: EnvironmentPath,
 ): Promise<(EnvironmentRow & { readonly protectProduction: boolean }) | undefined> => sql.row(FIND, keyOf(path))
 
-const FIND_BY_ID = `select ${ENVIRONMENT} from environments e where e.id = $1`
-/** Any incarnation, by its row. */
-export const findEnvironmentById = (sql: Sql, id: string): Promise<EnvironmentRow | undefined> =>
-  sql.row<EnvironmentRow>(FIND_BY_ID, [id])
-
 const LOCK = `select ${ENVIRONMENT}, p.protect_production as "protectProduction", clock_timestamp()::timestamptz(3) as now
   from environments e ${LIVE_PROJECT} where ${THIS} for no key update of e`
 /**
@@ -158,27 +153,6 @@ export const insertEnvironment = async (
   const [, row] = await together(replaced, inserted)
   if (row === undefined) throw new Error('An environment was not kept')
   return row
-}
-
-const SET_PROTECTION = `update environments as e set deletion_protection = $2, deletion_policy = $3, updated_at = now()
-  where e.id = $1 returning ${ENVIRONMENT}`
-export const setDeletionRules = (
-  sql: Sql,
-  id: string,
-  deletionProtection: boolean,
-  deletionPolicy: DeletionPolicy,
-): Promise<EnvironmentRow | undefined> =>
-  sql.row<EnvironmentRow>(SET_PROTECTION, [id, deletionProtection, deletionPolicy])
-
-const SET_RENEWED_EXPIRY = `update environments set ttl_hours = $2, expires_at = $3, updated_at = now()
-  where id = $1 and coalesce(observed_generation, 0) <= $4`
-/** Sets the expiry that the resource had at a generation, unless a later one was folded already. */
-export const setRenewedExpiry = async (
-  sql: Sql,
-  renewal: { readonly environmentRow: string; readonly ttlHours: number; readonly expiresAt: Date },
-  generation: number,
-): Promise<void> => {
-  await sql.rows(SET_RENEWED_EXPIRY, [renewal.environmentRow, renewal.ttlHours, renewal.expiresAt, generation])
 }
 
 const MARK_DELETED = `update environments set phase = 'deleted', deleted_at = $2, updated_at = now()

@@ -28,17 +28,20 @@ const TAKE = `insert into idempotency_keys as k (scope_hash, key_hash, fingerpri
     body = null, sealed = false, subject_id = null, secret_expires_at = null, created_at = now(), expires_at = excluded.expires_at
   where k.expires_at <= now() returning true as taken`
 /**
- * Takes a key for this transaction: whoever else comes with it waits until the transaction ends. False when an answer is
- * stored already.
+ * Takes a key for this transaction: whoever else comes with it waits until the transaction ends. False when it was
+ * taken before.
  * @throws SQLSTATE 55P03 when somebody holds it for longer than `lock_timeout`
  */
 export const takeKey = async (sql: Sql, scope: IdempotencyScope, fingerprint: Buffer): Promise<boolean> =>
   (await sql.row(TAKE, [scope.scopeHash, scope.keyHash, fingerprint])) !== undefined
 
+/** A key that was taken; without a status while the answer is not stored here: see `written-through.ts`. */
+export type HeldKey = Omit<StoredReply, 'status'> & { readonly status: number | null }
+
 const FIND = `select ${REPLY} from idempotency_keys k
-  where k.scope_hash = $1 and k.key_hash = $2 and k.status is not null and k.expires_at > now()`
-export const findReply = (sql: Sql, scope: IdempotencyScope): Promise<StoredReply | undefined> =>
-  sql.row<StoredReply>(FIND, [scope.scopeHash, scope.keyHash])
+  where k.scope_hash = $1 and k.key_hash = $2 and k.expires_at > now()`
+export const findKey = (sql: Sql, scope: IdempotencyScope): Promise<HeldKey | undefined> =>
+  sql.row<HeldKey>(FIND, [scope.scopeHash, scope.keyHash])
 
 /** What is to be stored with a key that this transaction took. */
 export interface ReplyToStore {

@@ -79,20 +79,6 @@ export const insertRequest = async (sql: Sql, request: NewRequest): Promise<Oper
   return row
 }
 
-const UPDATE_INTENT = `with numbered as (
-    update environments set seq = seq + 1, updated_at = now() where id = $1 returning id, seq)
-  insert into intents (environment_row, seq, request_id, verb, payload)
-  select id, seq, $2, 'update', $3::jsonb from numbered`
-/** An intent without an operation: a merge patch of the spec. */
-export const insertUpdateIntent = async (
-  sql: Sql,
-  environmentRow: string,
-  requestId: string,
-  payload: Readonly<Record<string, unknown>>,
-): Promise<void> => {
-  await sql.rows(UPDATE_INTENT, [environmentRow, requestId, JSON.stringify(payload)])
-}
-
 const CLAIM = `update intents as i set attempts = i.attempts + 1 where i.id = $1 and i.state = 'pending' returning ${INTENT}`
 /**
  * Says that somebody is about to carry an intent. Commit it before the store is called: from then on nobody cancels it.
@@ -114,11 +100,6 @@ const CANCEL_ALL = `update intents set state = 'cancelled' where environment_row
 export const cancelPendingIntents = async (sql: Sql, environmentRow: string): Promise<void> => {
   await sql.rows(CANCEL_ALL, [environmentRow])
 }
-
-const HAS_PENDING = `select exists (select from intents where environment_row = $1 and state = 'pending') as pending`
-/** Whether something is still to be carried for an environment. */
-export const hasPendingIntents = async (sql: Sql, environmentRow: string): Promise<boolean> =>
-  (await sql.row<{ pending: boolean }>(HAS_PENDING, [environmentRow]))?.pending ?? false
 
 const LIST_PENDING = `select ${INTENT} from intents i where i.environment_row = $1 and i.state = 'pending' order by i.seq`
 /** What is to be carried for an environment, in order. */

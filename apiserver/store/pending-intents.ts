@@ -5,6 +5,7 @@ import { markDeleted } from './environments.ts'
 import { cancelPendingIntents, type IntentRow } from './intents.ts'
 import { moveOperation } from './operations.ts'
 import type { Sql } from './sql.ts'
+import type { ChangeCall } from './written-through.ts'
 
 /** The next intent of an environment, with everything that decides what becomes of it. */
 export interface PendingIntent extends EnvironmentPath {
@@ -17,6 +18,8 @@ export interface PendingIntent extends EnvironmentPath {
   readonly requestId: string
   readonly operationId: string | null
   readonly actor: string | null
+  /** Of a change that is written through, else null. */
+  readonly call: ChangeCall | null
   readonly environmentRow: string
   readonly namespace: string
   readonly resourceName: string
@@ -35,7 +38,7 @@ export const environmentsWithIntents = async (sql: Sql): Promise<readonly string
 // A delete goes before the requests that it makes pointless, but after updates: one may lift the protection that the
 // store would refuse it for. An update needs the resource bound, so without a uid the delete looks first.
 const NEXT = `select i.id as "intentId", i.seq, i.verb, i.payload, i.attempts, i.request_id as "requestId",
-    i.operation_id as "operationId", o.actor, e.id as "environmentRow", e.organization_id as "organizationId",
+    i.operation_id as "operationId", coalesce(o.actor, i.call ->> 'actor') as actor, i.call, e.id as "environmentRow", e.organization_id as "organizationId",
     e.project_id as "projectId", e.environment_id as "environmentId", e.namespace, e.resource_name as "resourceName",
     e.uid, e.phase,
     (select c.operation_id from intents c where c.environment_row = e.id and c.verb = 'create') as "createOperationId"

@@ -122,12 +122,17 @@ intents.folded boolean not null default false
 intents.created_at timestamp(3) with time zone not null default now()
 intents.dispatched_at timestamp(3) with time zone
 intents.generation bigint
+intents.call jsonb
+intents.scope_hash bytea
+intents.key_hash bytea
+intents.answer bytea
 intents constraint intents_environment_row_fkey FOREIGN KEY (environment_row) REFERENCES environments(id)
 intents constraint intents_environment_row_seq_key UNIQUE (environment_row, seq)
 intents constraint intents_operation_id_fkey FOREIGN KEY (operation_id) REFERENCES operations(id)
 intents constraint intents_pkey PRIMARY KEY (id)
 intents constraint intents_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'dispatched'::text, 'failed'::text, 'cancelled'::text])))
 intents constraint intents_verb_check CHECK ((verb = ANY (ARRAY['create'::text, 'suspend'::text, 'resume'::text, 'delete'::text, 'update'::text])))
+CREATE INDEX intents_by_key ON public.intents USING btree (scope_hash, key_hash) WHERE (key_hash IS NOT NULL)
 CREATE INDEX intents_pending ON public.intents USING btree (id) WHERE (state = 'pending'::text)
 grant insert on intents to svc_api
 grant select on intents to svc_api
@@ -204,23 +209,6 @@ projects constraint projects_postgres_major_check CHECK ((postgres_major = 17))
 grant insert on projects to svc_api
 grant select on projects to svc_api
 grant update on projects to svc_api
-renewals.id bigint not null generated always as identity
-renewals.environment_row uuid not null
-renewals.ttl_hours integer not null
-renewals.expires_at timestamp(3) with time zone not null
-renewals.actor text not null
-renewals.request_id text not null
-renewals.metadata jsonb not null
-renewals.state text not null default 'pending'::text
-renewals.folded boolean not null default false
-renewals.created_at timestamp(3) with time zone not null default now()
-renewals constraint renewals_environment_row_fkey FOREIGN KEY (environment_row) REFERENCES environments(id)
-renewals constraint renewals_pkey PRIMARY KEY (id)
-renewals constraint renewals_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'applied'::text, 'abandoned'::text])))
-CREATE INDEX renewals_pending ON public.renewals USING btree (environment_row) WHERE (state = 'pending'::text)
-grant insert on renewals to svc_api
-grant select on renewals to svc_api
-grant update on renewals to svc_api
 schema_migrations.number integer not null
 schema_migrations.name text not null
 schema_migrations.sha256 text not null
