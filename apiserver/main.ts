@@ -2,6 +2,7 @@
 import { Registry } from 'prom-client'
 import { parseMasterKey, parseMasterKeys } from '../runtime/config/master-keys.ts'
 import { ConfigError, parseEnv } from '../runtime/config/parse-env.ts'
+import { QUICK_RECONNECT_BACKOFF } from '../runtime/controller/backoff.ts'
 import { migrateEmbeddedStore } from '../runtime/embedded/embedded-migrations.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { SealedCredentials } from '../runtime/embedded/sealed-credentials.ts'
@@ -47,7 +48,7 @@ const run = async (): Promise<void> => {
   opened.defer(() => metrics.stop())
   log.info({ url: metrics.url }, 'Metrics listen')
   const server = await startApiServer(
-    { ...config, databaseUrl: env.SERVICE_DATABASE_URL, masterKey },
+    { ...config, databaseUrl: env.SERVICE_DATABASE_URL, masterKey, reconnect: QUICK_RECONNECT_BACKOFF },
     { store, credentials, log, registry },
   )
   opened.defer(() => server.stop())

@@ -1,5 +1,6 @@
 /** Composes the API server: configuration and ports in, a running service out. */
 import { Gauge, type Registry } from 'prom-client'
+import type { BackoffPolicy } from '../runtime/controller/backoff.ts'
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
 import { assertMigrated, readMigrations } from '../runtime/postgres/migrate.ts'
@@ -38,6 +39,8 @@ export interface ApiServerInstance extends ApiServerConfig {
   /** As the role that serves. */
   readonly databaseUrl: string
   readonly masterKey: Buffer
+  /** Waits between attempts to reach the resource store again; by default those for a store that thousands share. */
+  readonly reconnect?: BackoffPolicy
 }
 
 export interface ApiServerPorts {
@@ -165,7 +168,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     store,
     log,
     registry,
-    config: { databaseUrl, operatorNamespace, clientName: CLIENT_NAME },
+    config: { databaseUrl, operatorNamespace, clientName: CLIENT_NAME, reconnect: config.reconnect },
   })
   const synced: Synced = { now: false }
   const ready = dispatch.ready().then(() => {

@@ -7,6 +7,7 @@ import { type ApiServerConfig, apiServerConfig } from '../apiserver/config/confi
 import { startApiServer } from '../apiserver/start.ts'
 import { operatorConfig } from '../operator/config/config.ts'
 import { type Operator, startOperator } from '../operator/start.ts'
+import { QUICK_RECONNECT_BACKOFF } from '../runtime/controller/backoff.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
@@ -127,13 +128,16 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
     })
     stages.add(keep => ports.close({ keepDatabases: keep }))
     const { credentials, host, caCertificate, tenantAddress } = ports
-    const operator = startOperator(operatorSettings, {
-      store: ports.store('svc-operator'),
-      credentials,
-      host,
-      log: log.child({ part: 'operator' }),
-      registry,
-    })
+    const operator = startOperator(
+      { ...operatorSettings, reconnect: QUICK_RECONNECT_BACKOFF },
+      {
+        store: ports.store('svc-operator'),
+        credentials,
+        host,
+        log: log.child({ part: 'operator' }),
+        registry,
+      },
+    )
     stages.add(() => operator.stop())
     const api = await startApiServer(
       {
@@ -141,6 +145,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
         databaseUrl: urls.serving,
         masterKey: key,
         operatorNamespace: operatorSettings.namespace,
+        reconnect: QUICK_RECONNECT_BACKOFF,
       },
       {
         store: ports.store('svc-apiserver'),

@@ -10,7 +10,9 @@ import { ENVIRONMENT_FINALIZER } from '../crds/metadata.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { silentLog } from '../runtime/log/log.ts'
+import { StoreError } from '../runtime/store/store-error.ts'
 import { storeDatabase } from '../testkit/embedded-store.ts'
+import { type Faults, faultyStore } from '../testkit/faulty-store.ts'
 import { FIGURES } from '../testkit/gen.ts'
 import { memoryCredentials } from '../testkit/memory-credentials.ts'
 import { modelHost } from '../testkit/model-host.ts'
@@ -40,9 +42,12 @@ describe('startOperator', () => {
     for (const end of ends.splice(0).reverse()) await end()
   })
 
-  const start = (as: Host = host, registry = new Registry()): Operator => {
+  const start = (as: Host = host, registry = new Registry(), faults: Faults = {}): Operator => {
     const store = new EmbeddedResourceStore({ url, clientName: 'svc-operator' })
-    const operator = startOperator(operatorConfig({}), { store, credentials, host: as, log: silentLog, registry })
+    const operator = startOperator(
+      { ...operatorConfig({}), reconnect: { baseMs: 1, capMs: 5 } },
+      { store: faultyStore(store, faults), credentials, host: as, log: silentLog, registry },
+    )
     ends.push(
       () => store.close(),
       () => operator.stop(),
@@ -75,6 +80,16 @@ describe('startOperator', () => {
     await until(made, 'gone')
     const record = await user.get(deletionRecordType, { namespace: 'svc-system', name: deletionRecordName(uid) })
     assert.deepEqual([record?.spec.cause, record?.spec.actor], ['external', 'somebody'])
+  })
+
+  it('is back with a store that was away for long as soon as it was told to look again', async () => {
+    let outages = 0
+    const reading = (): void => {
+      // Twelve waits that double from 0.8 s would be minutes.
+      if (++outages <= 12) throw new StoreError('Unavailable', 'away')
+    }
+    await start(host, new Registry(), { reading }).ready()
+    assert.ok(outages > 12)
   })
 
   it('brings twenty up at once and shows them by phase', async () => {

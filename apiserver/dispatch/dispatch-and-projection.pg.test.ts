@@ -4,7 +4,9 @@ import { Registry } from 'prom-client'
 import { environmentType } from '../../crds/environment-type.ts'
 import { ANNOTATIONS } from '../../crds/metadata.ts'
 import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
+import { StoreError } from '../../runtime/store/store-error.ts'
 import { DispatchWorld, eventually, keyOfEnvironment, pathOf, USER } from '../../testkit/dispatch-world.ts'
+import { faultyStore } from '../../testkit/faulty-store.ts'
 import { sized } from '../../testkit/full.ts'
 import { testCluster } from '../../testkit/postgres.ts'
 import { startStandinOperator } from '../../testkit/standin-operator.ts'
@@ -165,6 +167,18 @@ describe('dispatch and projection', () => {
     )
   })
 
+  it('is back with a store that was away for long as soon as it was told to look again', async () => {
+    let outages = 0
+    const store = faultyStore(world.client('svc-apiserver'), {
+      reading: () => {
+        // Twelve waits that double from 0.8 s would be minutes.
+        if (++outages <= 24) throw new StoreError('Unavailable', 'away')
+      },
+    })
+    await world.replica({ store, config: { reconnect: { baseMs: 1, capMs: 5 } } }).ready()
+    assert.ok(outages > 24)
+  })
+
   it('tells what waits, who works, how old the news was and what came from outside', async () => {
     const registry = new Registry()
     const service = world.replica({ registry })
@@ -181,6 +195,11 @@ describe('dispatch and projection', () => {
       /^svc_lease_holder 1$/m,
       /^svc_external_changes_total\{kind="created"\} 1$/m,
       /^svc_fold_lag_seconds_count [1-9]/m,
+      /^controller_runtime_reconcile_total\{controller="environment-projector",result="success"\} [1-9]/m,
+      /^controller_runtime_max_concurrent_reconciles\{controller="deletion-record-projector"\} 8$/m,
+      /^workqueue_depth\{name="dispatcher",controller="dispatcher"\} 0$/m,
+      /^reflector_lists_total\{name="apiserver\/Environment",reason="start"\} 1$/m,
+      /^reflector_lists_total\{name="apiserver\/DeletionRecord",reason="start"\} 1$/m,
     ])
       assert.match(text, line)
     await service.stop()

@@ -7,6 +7,7 @@
  */
 import type { ResourceKey } from '../../lib/model/resource.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
+import type { ControlMetrics } from '../../runtime/controller/observers.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import { LeaseLostError } from '../store/fenced-transactions.ts'
@@ -16,6 +17,7 @@ import { type CarryContext, carryIntent, TryLaterError } from './carry-intent.ts
 export interface DispatcherOptions extends CarryContext {
   /** Environments that are worked on at once. */
   readonly concurrency?: number
+  readonly controlMetrics?: ControlMetrics | undefined
   readonly pollEveryMs?: number
   /** Called after an intent's fate was recorded. */
   readonly settled: (key: ResourceKey) => void
@@ -37,6 +39,7 @@ export class Dispatcher {
       name: 'dispatcher',
       log: options.log,
       concurrency: options.concurrency ?? 16,
+      metrics: options.controlMetrics,
       reconcile: ({ name }, { signal, log }) => this.#carryAll(name, signal, log),
     })
   }

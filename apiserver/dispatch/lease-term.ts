@@ -90,6 +90,7 @@ export class LeaseTerm {
       store: shared.store,
       operatorNamespace: shared.operatorNamespace,
       log: shared.log,
+      controlMetrics: shared.controlMetrics,
       ...underLease,
       ...(dispatchConcurrency !== undefined && { concurrency: dispatchConcurrency }),
       ...(pollEveryMs !== undefined && { pollEveryMs }),

@@ -7,7 +7,9 @@ import type { DeletionRecord } from '../../crds/deletion-record.ts'
 import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
+import type { BackoffPolicy } from '../../runtime/controller/backoff.ts'
 import { Cache } from '../../runtime/controller/cache.ts'
+import { controlMetrics } from '../../runtime/controller/metrics.ts'
 import { Reflector } from '../../runtime/controller/reflector.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
@@ -37,6 +39,8 @@ export interface DispatchConfig {
   readonly leaseTtlMs?: number
   readonly leaseRenewEveryMs?: number
   readonly leasePollEveryMs?: number
+  /** Waits between attempts to reach the store again; by default those for a store that thousands share. */
+  readonly reconnect?: BackoffPolicy | undefined
 }
 
 export interface DispatchDependencies {
@@ -64,17 +68,20 @@ const INTENT_CHANNEL = 'svc_intents'
 export const startDispatchAndProjection = (dependencies: DispatchDependencies): DispatchAndProjection => {
   const { database, store, config } = dependencies
   const log = dependencies.log.child({ part: 'dispatch' })
-  const metrics = projectionMetrics(dependencies.registry ?? new Registry())
+  const { registry = new Registry() } = dependencies
+  const metrics = projectionMetrics(registry)
+  const loops = controlMetrics(registry)
   const ready = Promise.withResolvers<undefined>()
   const environments = new Cache<Environment>({ log })
   const deletionRecords = new Cache<DeletionRecord>({ log })
+  const reflecting = { store, log, metrics: loops, backoff: config.reconnect }
   const reflectors = [
-    new Reflector({ store, type: environmentType, sink: environments, log }),
+    new Reflector({ ...reflecting, type: environmentType, sink: environments, name: 'apiserver/Environment' }),
     new Reflector({
-      store,
+      ...reflecting,
       type: deletionRecordType,
       sink: deletionRecords,
-      log,
+      name: 'apiserver/DeletionRecord',
       selector: { namespace: config.operatorNamespace },
     }),
   ]
@@ -103,9 +110,8 @@ export const startDispatchAndProjection = (dependencies: DispatchDependencies): 
     candidate: {
       elected: lease => {
         metrics.holdsLease(true)
-        term = new LeaseTerm(lease, { ...config, database, store, log, metrics, environments, deletionRecords }, () =>
-          ready.resolve(undefined),
-        )
+        const shared = { database, store, log, metrics, controlMetrics: loops, environments, deletionRecords }
+        term = new LeaseTerm(lease, { ...config, ...shared }, () => ready.resolve(undefined))
       },
       ended: async () => {
         metrics.holdsLease(false)

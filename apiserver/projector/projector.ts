@@ -8,6 +8,7 @@ import type { Environment } from '../../crds/environment.ts'
 import { keyOf, keyText, type Resource, type ResourceKey } from '../../lib/model/resource.ts'
 import type { Cache } from '../../runtime/controller/cache.ts'
 import { Controller, type ReconcileResult } from '../../runtime/controller/controller.ts'
+import type { ControlMetrics } from '../../runtime/controller/observers.ts'
 import { PRIORITY } from '../../runtime/controller/work-queue.ts'
 import { boundRows } from '../store/environment-folds.ts'
 import { LeaseLostError } from '../store/fenced-transactions.ts'
@@ -21,6 +22,7 @@ export interface ProjectorOptions extends Projection {
   readonly environments: Cache<Environment>
   readonly deletionRecords: Cache<DeletionRecord>
   readonly concurrency?: number
+  readonly controlMetrics?: ControlMetrics | undefined
   /** How often deadlines are looked at. */
   readonly sweepEveryMs?: number
   /** When a resource that belongs to no project is looked at again: its project may be made later. */
@@ -91,6 +93,7 @@ export class Projector {
       name,
       log: this.#options.log,
       concurrency: this.#options.concurrency ?? 8,
+      metrics: this.#options.controlMetrics,
       reconcile: async key => {
         const newsSince = this.#takeNews(name, key)
         let result: ReconcileResult | undefined

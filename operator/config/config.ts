@@ -1,5 +1,6 @@
 import { resourcesSchema } from '../../crds/environment.ts'
 import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
+import type { BackoffPolicy } from '../../runtime/controller/backoff.ts'
 import type { DefaultFigures, Figures } from '../environment/defaults.ts'
 import type { Limits } from '../environment/limits.ts'
 import { operatorEnv } from './env.ts'
@@ -12,6 +13,8 @@ export interface OperatorConfig {
   readonly limits: Limits
   readonly keepDeletionRecordsMs: number
   readonly defaults: DefaultFigures
+  /** Waits between attempts to reach the store again; by default those for a store that thousands share. */
+  readonly reconnect?: BackoffPolicy
 }
 
 /** A preview is swept this long after its expiry: a renewal that was acknowledged in the last second is seen before. */

@@ -65,6 +65,7 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
     sink: cache,
     log,
     metrics,
+    backoff: config.reconnect,
     name: 'operator/Environment',
   })
   const loops = startControlLoops({ reflectors: [reflector], caches: [cache], controllers: [controller] })

@@ -7,8 +7,11 @@ export interface BackoffPolicy {
 /** Retries of a key. */
 export const RETRY_BACKOFF: BackoffPolicy = { baseMs: 5, capMs: 60_000 }
 
-/** Reconnects of a reflector. */
+/** Reconnects of a reflector to a store that thousands share. */
 export const RECONNECT_BACKOFF: BackoffPolicy = { baseMs: 800, capMs: 30_000 }
+
+/** Reconnects of a reflector to a store that a few processes share: whatever keeps it away, it is back within seconds. */
+export const QUICK_RECONNECT_BACKOFF: BackoffPolicy = { baseMs: 100, capMs: 2_000 }
 
 /** The longest wait before attempt `failures` + 1; `failures` counts from 0. */
 export const backoffCeilingMs = (policy: BackoffPolicy, failures: number): number =>

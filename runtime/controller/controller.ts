@@ -48,7 +48,7 @@ export interface ControllerOptions {
   readonly clock?: Clock
   /** 0 ≤ x < 1. */
   readonly random?: () => number
-  readonly metrics?: ControlMetrics
+  readonly metrics?: ControlMetrics | undefined
 }
 
 /** How a cache's events become keys. */

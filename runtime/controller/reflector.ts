@@ -35,8 +35,8 @@ export interface ReflectorOptions<R extends Resource> {
   readonly clock?: Clock
   /** 0 ≤ x < 1. */
   readonly random?: () => number
-  readonly backoff?: BackoffPolicy
-  readonly metrics?: ControlMetrics
+  readonly backoff?: BackoffPolicy | undefined
+  readonly metrics?: ControlMetrics | undefined
   /** Tells it apart in metrics and logs; the kind by default. */
   readonly name?: string
   /** A list that takes longer is given up and made again. */
