@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -97,6 +99,45 @@ describe('the control-plane Postgres', () => {
       }
       await sleep(20)
     }
+  })
+
+  it('starts although its old lock files name a process that lives: its number was given to another program', async () => {
+    await running.stop()
+    const account = runAs(undefined)
+    // A program of Postgres' own account: of any other one Postgres would notice by itself.
+    const other = spawn('sleep', ['60'], account === undefined ? {} : { uid: account.uid, gid: account.gid, cwd: '/' })
+    await once(other, 'spawn')
+    const sockets = running.address.socketFolder
+    mkdirSync(sockets, { recursive: true, mode: 0o700 })
+    const lines = [other.pid, join(folder, 'data'), 1_700_000_000, 5432, sockets, '', '', 'ready', '']
+    for (const file of [join(folder, 'data', 'postmaster.pid'), join(sockets, '.s.PGSQL.5432.lock')])
+      writeFileSync(file, lines.join('\n'))
+    if (account !== undefined) chownSync(sockets, account.uid, account.gid)
+    try {
+      running = await start()
+      assert.equal(running.adopted, false)
+      assert.deepEqual(await query(urls.owner, 'select n from kept'), [{ n: 7 }])
+      assert.equal(other.exitCode ?? other.signalCode, null, 'the other program was left alone')
+    } finally {
+      other.kill('SIGKILL')
+    }
+  })
+
+  it('leaves no folder for its socket behind, however long the path of its home', async () => {
+    const socketFolders = (): string[] =>
+      readdirSync('/tmp').filter(name => /^svc-([A-Za-z0-9]{6}|[0-9a-f]{12})$/.test(name))
+    const deep = join(home, 'x'.repeat(100), 'control-plane')
+    mkdirSync(join(deep, '..'), { mode: 0o755 })
+    const before = socketFolders()
+    const options = { folder: deep, account: runAs(undefined), binaries: embeddedBinaries(), log: silentLog }
+    let first: string | undefined
+    for (let round = 0; round < 2; round++) {
+      const far = await startControlPlanePostgres(options)
+      assert.equal(far.address.socketFolder, (first ??= far.address.socketFolder))
+      await far.stop()
+    }
+    const added = socketFolders().filter(name => !before.includes(name))
+    assert.ok(!added.some(name => first === join('/tmp', name)), `${first} is still there`)
   })
 
   it('is stopped whoever started it, and stays stopped', async () => {

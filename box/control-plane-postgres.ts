@@ -2,37 +2,31 @@
  * The Postgres that holds the control plane's own databases. It outlives us: a start finds it running after a crash and
  * adopts it. While we run it is watched, and started again when it dies.
  */
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { rename, writeFile } from 'node:fs/promises'
-import { tmpdir, userInfo } from 'node:os'
+import { mkdirSync, rmSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { judgeLastWords, lastWords } from '../operator/host/local/failure-reason.ts'
 import { syncFolder } from '../runtime/files/durable-file.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { PostgresBinaries } from '../runtime/postgres/binaries.ts'
+import { type ServerConfig, writeConfigFiles } from '../runtime/postgres/config-files.ts'
 import { isInitialized } from '../runtime/postgres/create-data-folder.ts'
-import { findPostmaster, processesOf } from '../runtime/postgres/postmaster-pid.ts'
+import { judgeLastWords, lastWords } from '../runtime/postgres/last-words.ts'
+import { dropOldLogs } from '../runtime/postgres/log-files.ts'
+import { orphansGone } from '../runtime/postgres/orphans.ts'
+import { findPostmaster } from '../runtime/postgres/postmaster-pid.ts'
 import type { RunAs } from '../runtime/postgres/run-as.ts'
 import {
   adoptServer,
-  launchServer,
   reloadServer,
-  type ServerFiles,
   type ServerProcess,
   type SocketAddress,
   stopServer,
   waitUntilReady,
 } from '../runtime/postgres/server-process.ts'
-import {
-  assertSocketFits,
-  COMMON_SETTINGS,
-  placedSettings,
-  renderHba,
-  renderIdent,
-  renderSettings,
-  sizedSettings,
-} from '../runtime/postgres/settings.ts'
+import { COMMON_SETTINGS, sizedSettings } from '../runtime/postgres/settings.ts'
+import { socketFolderOf } from '../runtime/postgres/socket-folder.ts'
+import { startServer } from '../runtime/postgres/start-server.ts'
 import { ensureTemplate } from '../runtime/postgres/template-folder.ts'
 import { BoxError } from './box-error.ts'
 
@@ -61,58 +55,30 @@ const PORT = 5432
 const START_DEADLINE_MS = 120_000
 const STOP = { fastMs: 30_000, immediateMs: 10_000, killMs: 5000 } as const
 const MAX_BACKOFF_MS = 15_000
-const KEPT_LOGS = 20
 const START_ATTEMPTS = 4
 
 const FIGURES = { memoryBytes: 512 * 2 ** 20, storageBytes: 8 * 2 ** 30, cpus: 2, maxConnections: 90 }
 
 interface Place {
-  readonly files: ServerFiles
+  readonly dataFolder: string
+  readonly startLog: string
   readonly logs: string
+  readonly sockets: string
 }
 
 const placeOf = (folder: string): Place => ({
-  files: {
-    dataFolder: join(folder, 'data'),
-    configFile: join(folder, 'postgresql.conf'),
-    startLog: join(folder, 'start.log'),
-  },
+  dataFolder: join(folder, 'data'),
+  startLog: join(folder, 'start.log'),
   logs: join(folder, 'log'),
+  sockets: socketFolderOf(folder, join(folder, 'socket')),
 })
 
-/** Folders that Postgres' account owns; the rest of ours it can only read. */
-const makeOwned = (folder: string, account: RunAs | undefined): void => {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (account !== undefined) chownSync(folder, account.uid, account.gid)
-}
-
-/** The socket's folder: ours if its path is short enough for a socket, else a private one that `postmaster.pid` will name. */
-const socketFolder = (folder: string, account: RunAs | undefined): string => {
-  const own = join(folder, 'socket')
-  let chosen = own
-  try {
-    assertSocketFits(own, PORT)
-  } catch {
-    chosen = mkdtempSync(join(tmpdir(), 'svc-'))
-  }
-  makeOwned(chosen, account)
-  return chosen
-}
-
-const writeConfiguration = async (folder: string, sockets: string): Promise<void> => {
-  const { files, logs } = placeOf(folder)
-  const [hbaFile, identFile] = [join(folder, 'pg_hba.conf'), join(folder, 'pg_ident.conf')]
-  const place = { listen: '', port: PORT, socketFolder: sockets, hbaFile, identFile, logFolder: logs, name: 'svc' }
-  const settings = renderSettings(COMMON_SETTINGS, sizedSettings(FIGURES), placedSettings(place))
-  await writeFile(files.configFile, settings, { mode: 0o644 })
-  await writeFile(hbaFile, renderHba([{ type: 'local', database: 'all', role: 'all' }]), { mode: 0o644 })
-  await writeFile(identFile, renderIdent(userInfo().username), { mode: 0o644 })
-}
-
-const dropOldLogs = (logs: string): void => {
-  const files = readdirSync(logs).sort()
-  for (const file of files.slice(0, Math.max(0, files.length - KEPT_LOGS))) rmSync(join(logs, file), { force: true })
-}
+/** Its roles sign in through the socket, by password. */
+const configOf = (logFolder: string, socketFolder: string): ServerConfig => ({
+  place: { listen: '', port: PORT, socketFolder, logFolder, name: 'svc' },
+  settings: [COMMON_SETTINGS, sizedSettings(FIGURES)],
+  accesses: [{ type: 'local', database: 'all', role: 'all' }],
+})
 
 /** Makes the data folder, whole or not at all: prepared beside it and renamed. */
 const initialize = async (options: ControlPlanePostgresOptions, dataFolder: string): Promise<void> => {
@@ -124,38 +90,33 @@ const initialize = async (options: ControlPlanePostgresOptions, dataFolder: stri
   rmSync(work, { recursive: true })
 }
 
-/** Adopts what runs, or starts it; `sockets` is where it was reached before. */
+/** Adopts what runs, or starts it; `known` is where it was reached before, and where it is still looked for. */
 const bringUp = async (options: ControlPlanePostgresOptions, known?: string): Promise<Running> => {
   const { folder, account, binaries } = options
-  const { files, logs } = placeOf(folder)
-  const found = adoptServer(files.dataFolder)
+  const { dataFolder, startLog, logs, sockets: own } = placeOf(folder)
+  const sockets = known ?? own
+  const found = adoptServer(dataFolder)
   if (found !== undefined) {
-    const sockets = findPostmaster(files.dataFolder)?.socketFolder ?? join(folder, 'socket')
-    await writeConfiguration(folder, sockets)
+    // One of an earlier version may have its socket elsewhere.
+    const address = { socketFolder: findPostmaster(dataFolder)?.socketFolder ?? sockets, port: PORT }
+    await writeConfigFiles(folder, account, configOf(logs, address.socketFolder))
     reloadServer(found)
-    const address = { socketFolder: sockets, port: PORT }
     await waitUntilReady(found, address, START_DEADLINE_MS)
     return { server: found, address, adopted: true }
   }
-  const sockets = known ?? socketFolder(folder, account)
-  await writeConfiguration(folder, sockets)
-  dropOldLogs(logs)
-  await orphansGone(files.dataFolder)
   const launchedAt = new Date()
+  const address = { socketFolder: sockets, port: PORT }
+  const server = await startServer({ binaries, account, folder, dataFolder, startLog, config: configOf(logs, sockets) })
   try {
-    const server = await launchServer(binaries, account, files)
-    const address = { socketFolder: sockets, port: PORT }
+    await dropOldLogs(logs)
     await waitUntilReady(server, address, START_DEADLINE_MS)
     return { server, address, adopted: false }
   } catch (cause) {
-    const words = judgeLastWords(await lastWords(files.startLog, logs, launchedAt), PORT)
+    // The log collector ends last, when all is written.
+    if (!server.alive()) await orphansGone(dataFolder)
+    const words = judgeLastWords(await lastWords(startLog, logs, launchedAt), PORT)
     throw new Error(words?.message ?? (cause as Error).message, { cause })
   }
-}
-
-/** Backends of a postmaster that was killed end within moments, and keep a new one from starting until they have. */
-const orphansGone = async (dataFolder: string): Promise<void> => {
-  for (let waits = 0; waits < 100 && processesOf(dataFolder).length > 0; waits++) await sleep(50)
 }
 
 /** The first start: what kept a killed predecessor's memory may take a moment longer to be gone. */
@@ -184,11 +145,10 @@ interface Running {
 export const startControlPlanePostgres = async (
   options: ControlPlanePostgresOptions,
 ): Promise<ControlPlanePostgres> => {
-  const { folder, account, log } = options
-  const { files, logs } = placeOf(folder)
+  const { folder, log } = options
+  const { dataFolder, logs } = placeOf(folder)
   mkdirSync(folder, { recursive: true, mode: 0o711 })
-  makeOwned(logs, account)
-  if (!isInitialized(files.dataFolder)) await initialize(options, files.dataFolder)
+  if (!isInitialized(dataFolder)) await initialize(options, dataFolder)
   let running: Running
   try {
     running = await bringUpPatiently(options)
@@ -236,10 +196,12 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 
 /** Stops the one that serves a folder, whoever started it; does nothing when there is none. */
 export const stopControlPlanePostgres = async (folder: string): Promise<void> => {
-  const { files } = placeOf(folder)
-  const server = adoptServer(files.dataFolder)
+  const { dataFolder, sockets } = placeOf(folder)
+  const server = adoptServer(dataFolder)
   if (server === undefined) return
   const result = await stopServer(server, STOP)
   if (result === 'still there')
     throw new BoxError(`Cannot stop the control-plane database: process ${server.pid} stays`)
+  // One below /tmp would be left behind when the home is deleted.
+  rmSync(sockets, { recursive: true, force: true })
 }

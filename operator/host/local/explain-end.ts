@@ -1,8 +1,8 @@
+import { DISK_FULL, judgeLastWords, lastWords } from '../../../runtime/postgres/last-words.ts'
+import { orphansGone } from '../../../runtime/postgres/orphans.ts'
 import type { InstanceFailure } from '../host.ts'
 import { isFull, readDisk } from './disk.ts'
-import { DISK_FULL, judgeLastWords, lastWords } from './failure-reason.ts'
 import type { InstanceFolders } from './folders.ts'
-import { orphansGone } from './orphans.ts'
 
 /** What is known of a server that ended by itself. */
 export interface Ended {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { judgeLastWords, lastWords } from '../../../runtime/postgres/last-words.ts'
 import { testFolder } from '../../../testkit/server-files.ts'
 import { ConditionError } from '../host.ts'
-import { conditionError, failureOf, judgeLastWords, lastWords } from './failure-reason.ts'
+import { conditionError, failureOf } from './failure-reason.ts'
 
 const LINE = '2026-11-27 10:00:00.123 UTC [4711] '
 
@@ -15,6 +16,11 @@ const CASES: readonly (readonly [said: string, reason: string | undefined, messa
     `LOG:  could not bind IPv4 address "127.0.0.1": Address already in use\n${LINE}FATAL:  could not create any TCP/IP sockets`,
     'PortTaken',
     /Port 20123/,
+  ],
+  [
+    `LOG:  could not bind IPv4 address "10.99.99.99": Cannot assign requested address\n${LINE}FATAL:  could not create any TCP/IP sockets`,
+    'AddressUnavailable',
+    /not one of this machine/,
   ],
   [
     `FATAL:  data directory "/var/lib/svc/ab12/environments/x/data" has invalid permissions`,

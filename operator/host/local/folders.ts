@@ -1,8 +1,7 @@
 /** Where everything of the local host lies below its home. */
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { instanceName, shortUid } from '../../../crds/metadata.ts'
-import { assertSocketFits } from '../../../runtime/postgres/settings.ts'
+import { socketFolderOf } from '../../../runtime/postgres/socket-folder.ts'
 import type { InstanceRef } from '../host.ts'
 
 export interface HostFolders {
@@ -16,9 +15,6 @@ export interface HostFolders {
   readonly tls: string
 }
 
-/** A port with as many digits as any. */
-const LONGEST_PORT = 65_535
-
 /** The host's folders. Sockets go below the home where their paths fit, else into a short folder named after the home. */
 export const hostFolders = (home: string): HostFolders => ({
   home,
@@ -26,19 +22,9 @@ export const hostFolders = (home: string): HostFolders => ({
   trash: join(home, 'trash'),
   templates: join(home, 'templates'),
   ahead: join(home, 'ahead'),
-  sockets: socketsBelow(home),
+  sockets: socketFolderOf(home, join(home, 'sockets'), 'x'.repeat(8)),
   tls: join(home, 'tls'),
 })
-
-const socketsBelow = (home: string): string => {
-  const own = join(home, 'sockets')
-  try {
-    assertSocketFits(join(own, 'x'.repeat(8)), LONGEST_PORT)
-    return own
-  } catch {
-    return join('/tmp', `svc-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`)
-  }
-}
 
 export interface InstanceFolders {
   /** `<instanceName>-<shortUid>`: also its name in the trash and in process lists. */

@@ -1,20 +1,16 @@
 /** What an instance's server is told: its size, its place, and who may sign in from where. */
-import { writeConfigFiles } from '../../../runtime/postgres/config-files.ts'
+import { type ServerConfig, writeConfigFiles } from '../../../runtime/postgres/config-files.ts'
 import { COMMON_SETTINGS, type PasswordAccess, sizedSettings } from '../../../runtime/postgres/settings.ts'
 import { APP_DATABASE, APP_ROLE, OPS_ROLE } from './database-roles.ts'
 import type { InstanceFolders } from './folders.ts'
 import type { Intent } from './intent.ts'
 import type { Surroundings } from './surroundings.ts'
 
-/** Writes the configuration files of an instance; answers postgresql.conf. */
-export const writeInstanceConfig = async (
-  host: Surroundings,
-  folders: InstanceFolders,
-  intent: Intent,
-): Promise<string> => {
+/** What an instance's server is told. */
+export const instanceConfig = (host: Surroundings, folders: InstanceFolders, intent: Intent): ServerConfig => {
   const { memoryBytes, storageBytes, cpu, maxConnections } = intent.spec
   const tls = host.tls()
-  return writeConfigFiles(folders.root, host.account, {
+  return {
     place: {
       listen: host.reach.listen,
       port: intent.port,
@@ -25,8 +21,12 @@ export const writeInstanceConfig = async (
     },
     settings: [COMMON_SETTINGS, sizedSettings({ memoryBytes, storageBytes, cpus: cpus(cpu), maxConnections })],
     accesses: accesses(host.reach.listen, tls !== undefined),
-  })
+  }
 }
+
+/** Writes the configuration files of an instance anew, for a server that runs. */
+export const writeInstanceConfig = (host: Surroundings, folders: InstanceFolders, intent: Intent): Promise<string> =>
+  writeConfigFiles(folders.root, host.account, instanceConfig(host, folders, intent))
 
 const cpus = (quantity: string): number =>
   quantity.endsWith('m') ? Math.ceil(Number.parseInt(quantity, 10) / 1000) : Number.parseInt(quantity, 10)

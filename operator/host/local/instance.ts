@@ -6,6 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clusterState } from '../../../runtime/postgres/control-file.ts'
 import { isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
+import { dropOldLogs } from '../../../runtime/postgres/log-files.ts'
+import { orphansGone } from '../../../runtime/postgres/orphans.ts'
 import { processesOf, readPostmasterFile } from '../../../runtime/postgres/postmaster-pid.ts'
 import {
   adoptServer,
@@ -31,8 +33,6 @@ import { writeInstanceConfig } from './instance-config.ts'
 import { type Intent, localSpec, needsRestart } from './intent.ts'
 import { IntentFile } from './intent-file.ts'
 import { launchInstance } from './launch.ts'
-import { dropOldLogs } from './log-files.ts'
-import { orphansGone } from './orphans.ts'
 import { Retry } from './retry.ts'
 import type { Surroundings } from './surroundings.ts'
 import { Turns } from './turns.ts'

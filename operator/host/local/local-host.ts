@@ -279,6 +279,7 @@ class OpenLocalHost implements LocalHost {
     try {
       await mkdir(folders.root, { recursive: true, mode: 0o711 })
       port = await ports.give(ref.uid).catch((cause: unknown) => {
+        if (cause instanceof Error && 'code' in cause) throw cause
         throw new ConditionError('DatabaseReachable', 'NoPortLeft', (cause as Error).message, cause)
       })
       const instance = new Instance(this.#surroundings, folders, newIntent(ref, spec, port))

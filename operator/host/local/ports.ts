@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createServer } from 'node:net'
+import { tryToListen } from '../../../runtime/net/try-to-listen.ts'
 
 /** First and last port that may be given. */
 export interface PortRange {
@@ -7,13 +7,19 @@ export interface PortRange {
   readonly last: number
 }
 
-/** Whether nobody listens on a port of an address at this moment. */
-export const isPortFree = (address: string, port: number): Promise<boolean> =>
-  new Promise(resolve => {
-    const listener = createServer()
-    listener.once('error', () => resolve(false))
-    listener.listen({ host: address, port, exclusive: true }, () => listener.close(() => resolve(true)))
-  })
+/** What is the port's fault, not the address': taken, or kept from us. */
+const TAKEN = new Set(['EADDRINUSE', 'EACCES'])
+
+/**
+ * Whether nobody listens on a port of an address at this moment.
+ * @throws the system's error when the address itself cannot be listened on, e.g. EADDRNOTAVAIL
+ */
+export const isPortFree = async (host: string, port: number): Promise<boolean> => {
+  const refusal = await tryToListen({ host, port })
+  if (refusal === undefined) return true
+  if (TAKEN.has(refusal.code ?? '')) return false
+  throw refusal
+}
 
 /**
  * Gives ports out of a range, each to one owner until it is given back; an owner's port never changes. The search begins at a
@@ -40,7 +46,7 @@ export class Ports {
     if (this.#owners.get(port) === owner) this.#owners.delete(port)
   }
 
-  /** @throws Error when no port of the range is left */
+  /** @throws Error when no port of the range is left; the system's error when the address cannot be listened on */
   async give(owner: string): Promise<number> {
     const size = this.#range.last - this.#range.first + 1
     for (let step = 0; step < size; step++) {
@@ -48,8 +54,13 @@ export class Ports {
       if (this.#owners.has(port)) continue
       // Taken before asking: another call must not get it while we wait.
       this.#owners.set(port, owner)
-      if (await isPortFree(this.#address, port)) return port
-      this.#owners.delete(port)
+      let free = false
+      try {
+        free = await isPortFree(this.#address, port)
+        if (free) return port
+      } finally {
+        if (!free) this.giveBack(port, owner)
+      }
     }
     throw new Error(`Cannot give a port: all of ${this.#range.first}-${this.#range.last} are taken`)
   }

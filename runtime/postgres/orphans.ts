@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { processesOf } from '../../../runtime/postgres/postmaster-pid.ts'
+import { processesOf } from './postmaster-pid.ts'
 
 /** Backends of a postmaster that was killed end within moments, once they notice; its log collector ends last. */
 const ORPHANS_MS = 5000
