@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { runAs } from '../runtime/postgres/run-as.ts'
 import type { BoxConfig } from './config/config.ts'
 import { processEnvironment } from './config/env.ts'
 import { describeHome, prepareHome } from './home-folder.ts'
+import { postgresAccount } from './start-control-plane.ts'
 
 /** Tells the program that it is the one behind. */
 export const DETACHED_ARGUMENT = '--detached'
@@ -15,10 +15,10 @@ export const SAY_FD = 3
 /**
  * Starts it and passes on what it says until it is ready; when it ends before, its exit code becomes ours. Of our own
  * streams it inherits none.
- * @throws BoxError when the home holds what this version must not touch
+ * @throws BoxError when there is no account for Postgres, or when the home holds what this version must not touch
  */
 export const startDetached = async (config: BoxConfig): Promise<void> => {
-  prepareHome(config.home, runAs(config.postgres.user))
+  prepareHome(config.home, postgresAccount(config.postgres.user))
   // What the runtime itself says of a crash belongs to the log.
   const log = openSync(describeHome(config.home).logFile, 'a', 0o600)
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', DETACHED_ARGUMENT], {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isLocked, lockHolder, tryLockFolder } from './folder-lock.ts'
@@ -60,6 +60,16 @@ describe('the folder lock', () => {
     writeFileSync(join(folder, 'holder.pid'), `${process.ppid} 1\n`)
     assert.equal(lockHolder(folder), undefined)
     lock.release()
+  })
+
+  it('is nobody else’s to take: only its owner can open the file, also one that was made with a wider mode', () => {
+    writeFileSync(join(folder, 'lock'), '', { mode: 0o644 })
+    for (const round of [1, 2]) {
+      const lock = tryLockFolder(folder)
+      assert.ok(lock, `round ${round}`)
+      assert.equal(statSync(join(folder, 'lock')).mode & 0o777, 0o600)
+      lock.release()
+    }
   })
 
   it('is given once when many ask in the same moment', async () => {

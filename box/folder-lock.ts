@@ -3,7 +3,7 @@
  * lock to judge, and a pid used again cannot be mistaken for the holder. Node has no flock of its own; its SQLite takes
  * POSIX record locks, which is all that is used of it: the file stays empty.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { processBirth } from '../runtime/postgres/postmaster-pid.ts'
@@ -27,6 +27,10 @@ const isBusy = (error: unknown): boolean => error instanceof Error && 'errcode' 
 /** The folder's lock with our pid beside it, or undefined while another process holds it. Makes the folder if need be. */
 export const tryLockFolder = (folder: string): FolderLock | undefined => {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
+  // Only for ourselves: whoever can read the file could lock it, and keep every start out.
+  // Never opened here once it is there: closing it would drop the lock that this process may hold.
+  if (!existsSync(lockPath(folder))) closeSync(openSync(lockPath(folder), 'a', 0o600))
+  chmodSync(lockPath(folder), 0o600)
   const file = new DatabaseSync(lockPath(folder))
   try {
     file.exec('pragma journal_mode = memory; begin exclusive')

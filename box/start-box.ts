@@ -75,6 +75,7 @@ const startGround = async (options: StartOptions, apiConfig: ApiServerConfig, st
   stages.add(() => home.release())
   await assertListenable('SERVICE_LISTEN', apiConfig.listen)
   await assertListenable('SERVICE_METRICS_LISTEN', apiConfig.metricsListen)
+  await assertListenable('SERVICE_POSTGRES_LISTEN', { host: config.postgres.reach.listen, port: 0 })
   const destination = options.logFile
     ? openLogFile(home.logFile, { maxBytes: LOG_BYTES, keep: LOGS_KEPT })
     : process.stdout

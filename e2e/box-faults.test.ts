@@ -162,6 +162,21 @@ describe('faults of a single box', function () {
     await rowsAreThere()
   })
 
+  it('an address that is not this machine’s, or an account that is not there, is one line before anything is started', async () => {
+    await box.stop()
+    // TEST-NET-3: nobody's.
+    const elsewhere = { SERVICE_POSTGRES_LISTEN: '203.0.113.1' }
+    const nobody = { SERVICE_POSTGRES_USER: 'no-such-account' }
+    for (const detach of ['0', '1']) {
+      oneLine(await box.run('up.ts', { ...elsewhere, DETACH: detach }), /203\.0\.113\.1: .*SERVICE_POSTGRES_LISTEN/)
+      if (process.getuid?.() === 0)
+        oneLine(await box.run('up.ts', { ...nobody, DETACH: detach }), /no-such-account.*SERVICE_POSTGRES_USER/)
+    }
+    assert.deepEqual(box.postgresProcesses(), [])
+    await box.start()
+    await rowsAreThere()
+  })
+
   it('make up DETACH=1 returns when all is ready, holding none of its caller’s streams; down stops it', async () => {
     await box.stop()
     // `run` waits for the end of the streams, not just of the process.

@@ -27,6 +27,12 @@ describe('ports', () => {
     assert.equal(await new Ports({ first, last: first }, '127.0.0.1', 'a').give('x'), first)
   })
 
+  it('of an address that is not this machine’s are not tried one after the other: the address is at fault', async () => {
+    const ports = new Ports({ first: 21_000, last: 30_999 }, '203.0.113.1', 'a')
+    await assert.rejects(ports.give('x'), { code: 'EADDRNOTAVAIL' })
+    await assert.rejects(isPortFree('203.0.113.1', 21_000), { code: 'EADDRNOTAVAIL' })
+  })
+
   it('given earlier are not given again, and only their owner gives them back', async () => {
     const first = await freePorts()
     const ports = new Ports({ first, last: first }, '127.0.0.1', 'a')
