@@ -12,10 +12,10 @@ import pg from 'pg'
 import { keyOf } from '../lib/model/resource.ts'
 import { migrateEmbeddedStore } from '../runtime/embedded/embedded-migrations.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
-import { embeddedBinaries } from '../runtime/postgres/binaries.ts'
 import { runAs } from '../runtime/postgres/run-as.ts'
 import { uidOf } from '../runtime/store/resource-store-fixture.contract.ts'
 import { newWidget, type Widget, widgets } from '../runtime/store/widget.contract.ts'
+import { testBinaries } from '../testkit/server-files.ts'
 
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 4)
 const REPEATS = 3
@@ -29,7 +29,7 @@ const startPostgres = async (): Promise<{ url: string; stop: () => Promise<void>
   const [data, socket] = [join(folder, 'data'), join(folder, 's')]
   mkdirSync(socket)
   if (account !== undefined) for (const path of [folder, socket]) chownSync(path, account.uid, account.gid)
-  const { initdb, postgres } = embeddedBinaries()
+  const { initdb, postgres } = await testBinaries()
   execFileSync(initdb, ['-D', data, '-U', 'postgres', '-A', 'trust', '--locale=C', '-E', 'UTF8'], {
     ...identity,
     stdio: 'ignore',

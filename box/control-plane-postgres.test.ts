@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { silentLog } from '../runtime/log/log.ts'
-import { embeddedBinaries } from '../runtime/postgres/binaries.ts'
 import { findPostmaster, processesOf } from '../runtime/postgres/postmaster-pid.ts'
 import { runAs } from '../runtime/postgres/run-as.ts'
+import { testBinaries } from '../testkit/server-files.ts'
 import { type ControlPlaneUrls, controlPlaneUrls, ensureControlPlaneDatabases } from './control-plane-databases.ts'
 import {
   type ControlPlanePostgres,
@@ -34,8 +34,8 @@ describe('the control-plane Postgres', () => {
   let secrets: string
   let running: ControlPlanePostgres
   let urls: ControlPlaneUrls
-  const start = (): Promise<ControlPlanePostgres> =>
-    startControlPlanePostgres({ folder, account: runAs(undefined), binaries: embeddedBinaries(), log: silentLog })
+  const start = async (): Promise<ControlPlanePostgres> =>
+    startControlPlanePostgres({ folder, account: runAs(undefined), binaries: await testBinaries(), log: silentLog })
   const postmaster = (): number | undefined => findPostmaster(join(folder, 'data'))?.pid
 
   before(async () => {
@@ -129,7 +129,7 @@ describe('the control-plane Postgres', () => {
     const deep = join(home, 'x'.repeat(100), 'control-plane')
     mkdirSync(join(deep, '..'), { mode: 0o755 })
     const before = socketFolders()
-    const options = { folder: deep, account: runAs(undefined), binaries: embeddedBinaries(), log: silentLog }
+    const options = { folder: deep, account: runAs(undefined), binaries: await testBinaries(), log: silentLog }
     let first: string | undefined
     for (let round = 0; round < 2; round++) {
       const far = await startControlPlanePostgres(options)

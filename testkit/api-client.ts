@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '../apiserver/contract/problem.ts'
 import type { AnswerOf } from '../apiserver/contract/route.ts'
-import { type OperationId, ROUTES, type Routes } from '../apiserver/contract/routes.ts'
+import { ROUTES, type Routes } from '../apiserver/contract/routes.ts'
 import { type ApiAnswer, assertAnswer } from './api-answers.ts'
 
 export interface ApiRequest {
@@ -13,6 +13,8 @@ export interface ApiRequest {
   /** The Idempotency-Key; a fresh one by default where the route takes one, null: none. */
   readonly key?: string | null
 }
+
+export type OperationId = keyof Routes
 
 /** The success of a route, or a problem: tests look at the status. */
 type Body<Id extends OperationId> = (AnswerOf<Routes[Id]> extends undefined ? unknown : AnswerOf<Routes[Id]>) &

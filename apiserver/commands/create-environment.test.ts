@@ -4,9 +4,9 @@ import { environmentType } from '../../crds/environment-type.ts'
 import { isCode } from '../../testkit/assert-code.ts'
 import { bodyOf, type CommandWorld, commandWorld, createBody, pathOf, setPhase } from '../../testkit/command-world.ts'
 import { sized } from '../../testkit/full.ts'
+import { pendingIntents } from '../../testkit/pending-intents.ts'
 import type { CreateEnvironmentBody } from '../contract/environments.ts'
 import { findEnvironment } from '../store/environments.ts'
-import { listPendingIntents } from '../store/intents.ts'
 import { findOperation } from '../store/operations.ts'
 import type { Principal } from './call.ts'
 import { createEnvironment } from './create-environment.ts'
@@ -53,7 +53,7 @@ describe('createEnvironment', () => {
     const kept = await findOperation(world.plane.database, 'acme', operation.id)
     assert.equal(kept?.requestId, call.requestId)
     assert.ok(kept.deadlineAt! > kept.createdAt)
-    const [intent] = await listPendingIntents(world.plane.database, environment.id)
+    const [intent] = await pendingIntents(world.plane.database, environment.id)
     assert.deepEqual([intent?.verb, intent?.seq, intent?.operationId], ['create', 1, operation.id])
     const event = (await world.audit()).at(-1)
     assert.deepEqual(
@@ -77,7 +77,7 @@ describe('createEnvironment', () => {
 
   it('writes an intent whose spec the store accepts as it is', async () => {
     await create('spec', { source_environment_id: null, deletion_policy: 'retain', deletion_protection: true })
-    const [intent] = await listPendingIntents(world.plane.database, (await row('spec')).id)
+    const [intent] = await pendingIntents(world.plane.database, (await row('spec')).id)
     const request = { id: intent?.operationId ?? '', seq: 1, verb: 'create' as const }
     const spec = { ...intent?.payload, request }
     assert.deepEqual(environmentSpec.parse(spec), spec)
@@ -144,7 +144,7 @@ describe('createEnvironment', () => {
       const refused = results.filter(result => result.status === 'rejected')
       assert.equal(refused.length, 15)
       for (const { reason } of refused) isCode('environment_exists')(reason)
-      assert.equal((await listPendingIntents(world.plane.database, (await row(id)).id)).length, 1)
+      assert.equal((await pendingIntents(world.plane.database, (await row(id)).id)).length, 1)
     }
   })
 

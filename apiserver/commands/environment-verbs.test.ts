@@ -5,9 +5,10 @@ import { SUPERSEDED } from '../../lib/model/operation.ts'
 import { isCode } from '../../testkit/assert-code.ts'
 import { bodyOf, type CommandWorld, commandWorld, createBody, pathOf, setPhase } from '../../testkit/command-world.ts'
 import { sized } from '../../testkit/full.ts'
+import { pendingIntents } from '../../testkit/pending-intents.ts'
 import type { OperationRecord } from '../contract/operations.ts'
 import { findEnvironment } from '../store/environments.ts'
-import { claimIntent, listPendingIntents } from '../store/intents.ts'
+import { claimIntent } from '../store/intents.ts'
 import { findOpenOperation, findOperation, moveOperation, type OperationRow } from '../store/operations.ts'
 import { environmentView } from '../views/environment-view.ts'
 import type { Call, Principal, Reply } from './call.ts'
@@ -42,7 +43,7 @@ describe('the verbs of an environment', () => {
     const { database } = world.plane
     await moveOperation(database, operationId, { state: 'succeeded' })
     const row = await rowOf(id, project)
-    for (const intent of await listPendingIntents(database, row.id)) {
+    for (const intent of await pendingIntents(database, row.id)) {
       await claimIntent(database, intent.id)
       await database.rows(`update intents set state = 'dispatched' where id = $1`, [intent.id])
     }
@@ -77,7 +78,7 @@ describe('the verbs of an environment', () => {
             const record = bodyOf(await run(verb, id))
             assert.deepEqual([record.kind, record.state], [`${verb}_environment`, 'pending'])
             const row = await rowOf(id)
-            const [intent] = await listPendingIntents(world.plane.database, row.id)
+            const [intent] = await pendingIntents(world.plane.database, row.id)
             assert.deepEqual([intent?.verb, intent?.seq, intent?.payload], [verb, row.seq, {}])
             const event = (await world.audit()).at(-1)
             assert.deepEqual([event?.action, event?.metadata['operation_id']], [`${verb}_environment`, record.id])
@@ -139,17 +140,17 @@ describe('the verbs of an environment', () => {
       const record = bodyOf(await run('delete', id))
       assert.deepEqual([record.state, record.result], ['succeeded', { environment_id: id, phase: 'deleted' }])
       assert.deepEqual([(await operation(creation!.id)).error, (await rowOf(id)).phase], [SUPERSEDED, 'deleted'])
-      assert.deepEqual(await listPendingIntents(world.plane.database, rowId), [])
+      assert.deepEqual(await pendingIntents(world.plane.database, rowId), [])
       await assert.rejects(run('delete', id), isCode('invalid_phase', { phase: 'deleted' }))
     })
 
     it('queues behind it once somebody may have carried it', async () => {
       const id = await make('requested')
       const row = await rowOf(id)
-      const [creation] = await listPendingIntents(world.plane.database, row.id)
+      const [creation] = await pendingIntents(world.plane.database, row.id)
       await claimIntent(world.plane.database, creation!.id)
       assert.equal(bodyOf(await run('delete', id)).state, 'pending')
-      const pending = await listPendingIntents(world.plane.database, row.id)
+      const pending = await pendingIntents(world.plane.database, row.id)
       assert.deepEqual(
         pending.map(({ verb }) => verb),
         ['create', 'delete'],
@@ -160,7 +161,7 @@ describe('the verbs of an environment', () => {
       for (let round = 0; round < sized(10, 100); round++) {
         const id = await make('requested')
         const row = await rowOf(id)
-        const [creation] = await listPendingIntents(world.plane.database, row.id)
+        const [creation] = await pendingIntents(world.plane.database, row.id)
         const [claimed, removed] = await Promise.all([
           claimIntent(world.plane.database, creation!.id),
           run('delete', id),

@@ -21,4 +21,3 @@ export const ROUTES = {
 
 /** The routes' table type: handlers and policy rows are typed from it. */
 export type Routes = typeof ROUTES
-export type OperationId = keyof Routes

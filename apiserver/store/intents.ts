@@ -100,8 +100,3 @@ const CANCEL_ALL = `update intents set state = 'cancelled' where environment_row
 export const cancelPendingIntents = async (sql: Sql, environmentRow: string): Promise<void> => {
   await sql.rows(CANCEL_ALL, [environmentRow])
 }
-
-const LIST_PENDING = `select ${INTENT} from intents i where i.environment_row = $1 and i.state = 'pending' order by i.seq`
-/** What is to be carried for an environment, in order. */
-export const listPendingIntents = (sql: Sql, environmentRow: string): Promise<readonly IntentRow[]> =>
-  sql.rows<IntentRow>(LIST_PENDING, [environmentRow])

@@ -37,7 +37,10 @@ export const PHASE_MOVES: Readonly<Record<Phase, readonly Phase[]>> = {
   deleted: [],
 }
 
-/** Whether an environment may go from one phase to another; staying is always allowed. */
+/**
+ * Whether an environment may go from one phase to another; staying is always allowed.
+ * @public the rule that every test of the operator holds it to
+ */
 export const isLegalMove = (from: Phase, to: Phase): boolean => from === to || PHASE_MOVES[from].includes(to)
 
 /** What happens to the data when an environment is deleted: kept for a while in a known place, or removed. */

@@ -15,8 +15,6 @@ export type OperationKind = (typeof OPERATION_KINDS)[number]
 export const OPERATION_STATES = ['pending', 'running', 'succeeded', 'failed'] as const
 export type OperationState = (typeof OPERATION_STATES)[number]
 
-export const isTerminal = (state: OperationState): boolean => state === 'succeeded' || state === 'failed'
-
 /** The verbs that a resource's `spec.request` can carry: one per asynchronous environment operation. */
 export const REQUEST_VERBS = ['create', 'suspend', 'resume', 'delete'] as const
 export type RequestVerb = (typeof REQUEST_VERBS)[number]

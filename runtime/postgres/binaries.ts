@@ -65,16 +65,6 @@ export const linkLibraries = (root: string): void => {
   }
 }
 
-/**
- * The Postgres 17 server that comes with the npm packages, its library links made.
- * @throws Error when this platform has none installed
- */
-export const embeddedBinaries = (): PostgresBinaries => {
-  const { root } = installedBuild()
-  linkLibraries(root)
-  return binariesIn(root)
-}
-
 const versions = new Map<string, Promise<string>>()
 
 /** The version of a build, e.g. "17.10"; asked once. */
