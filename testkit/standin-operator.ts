@@ -2,6 +2,7 @@
  * Does to resources what the operator does to them, without any Postgres: reports each request, leaves DeletionRecords,
  * releases finalizers. For tests of what stands before and behind the operator; the real one is tested with a real host.
  */
+import { TIME_TO_LIVE_ENDED } from '../crds/conditions.ts'
 import { deletionRecordName } from '../crds/deletion-record.ts'
 import { deletionRecordType } from '../crds/deletion-record-type.ts'
 import type { Environment, EnvironmentStatus } from '../crds/environment.ts'
@@ -34,7 +35,7 @@ export const reportOf = ({ spec, metadata }: Environment): EnvironmentStatus => 
 /** Why the environment is deleted, as the operator reads it. */
 const causeOf = ({ spec, status }: Environment): string => {
   if (spec.request?.verb === 'delete') return `request:${spec.request.id}`
-  return status?.conditions?.some(({ type, status: holds }) => type === 'Expired' && holds === 'True')
+  return status?.conditions?.some(({ type, reason }) => type === 'Expired' && reason === TIME_TO_LIVE_ENDED)
     ? 'ttl'
     : 'external'
 }

@@ -56,6 +56,7 @@ const MATRIX: Readonly<Record<OperationId, string>> = {
   getConnection: 'nyyy-',
   getUsage: 'yyyy-',
   getOperation: 'yyyy-',
+  listOperations: 'yyyy-',
   listAuditEvents: 'nnyy-',
 }
 const LETTERS = { y: 'yes', n: 'forbidden', '-': 'organization_not_found' } as const

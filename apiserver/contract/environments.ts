@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DATA_MODES, ENVIRONMENT_KINDS, PHASES } from '../../lib/model/environment.ts'
 import { deletionPolicy } from './deletion-policy.ts'
-import { accepted, operationExample } from './operations.ts'
+import { accepted, operationExample, operationRecord } from './operations.ts'
 import { defineRoute } from './route.ts'
 import {
   cursor,
@@ -91,6 +91,9 @@ export const listEnvironmentsQuery = z.strictObject({
   after: cursor.optional(),
   limit: limit(200, 100),
 })
+
+/** The query of the list of operations. */
+export const listOperationsQuery = z.strictObject({ after: cursor.optional(), limit: limit(200, 50) })
 
 /** How to connect. */
 export const connectionRecord = z
@@ -305,6 +308,25 @@ export const environmentRoutes = {
       'store_unavailable',
     ],
     examples: { request: { ttl_hours: 24 }, response: example },
+  }),
+  listOperations: defineRoute({
+    ...one,
+    operationId: 'listOperations',
+    method: 'get',
+    path: `${ONE}/operations`,
+    summary: 'List the operations of an environment',
+    description:
+      'Newest first: what was asked for, and deletions by expiry or from outside. An id that was used again lists its former lives too.',
+    policy: 'organization.read',
+    query: listOperationsQuery,
+    idempotency: 'none',
+    success: {
+      status: 200,
+      description: 'The operations, newest first',
+      body: z.object({ operations: z.array(operationRecord), next_cursor: nextCursor }),
+    },
+    errors: NOT_FOUND,
+    examples: { response: { operations: [operationExample('create_environment')], next_cursor: null } },
   }),
   getConnection: defineRoute({
     ...one,

@@ -63,7 +63,7 @@ export const finishDeletion = async (sql: Sql, row: EnvironmentRow, deletion: De
   else if (open !== undefined) await moveOperation(sql, open.id, { state: 'failed', error: ENVIRONMENT_GONE })
   if (request !== undefined) return false
   const actor = deletion.cause === 'ttl' ? TTL_ACTOR : clientActor(deletion.manager)
-  await insertDoneOperation(sql, {
+  const operation = await insertDoneOperation(sql, {
     id: newId('op'),
     kind: 'delete_environment',
     environmentRow: row.id,
@@ -77,6 +77,6 @@ export const finishDeletion = async (sql: Sql, row: EnvironmentRow, deletion: De
     generation: DELETION_GENERATION,
     actor,
     action: 'delete_environment',
-    metadata: result,
+    metadata: { operation_id: operation.id, ...result },
   })
 }

@@ -125,7 +125,7 @@ describe('the projector', () => {
       const expired = {
         type: 'Expired',
         status: 'True',
-        reason: 'Expired',
+        reason: 'TimeToLiveEnded',
         message: '',
         observedGeneration: 1,
         lastTransitionTime: '2026-01-01T00:01:00Z',
@@ -152,6 +152,10 @@ describe('the projector', () => {
         retained_at: `/trash/${metadata.uid}`,
       })
       assert.deepEqual(await brief(), ['system:ttl delete_environment shop/pr-1'])
+      const [event] = await world.audit()
+      const swept = await world.database.row<{ id: string }>(`select id from operations where actor = 'system:ttl'`)
+      assert.ok(swept)
+      assert.equal(event?.metadata['operation_id'], swept.id)
       await eventually(
         async () => (await kubectl.list(environmentType)).items.length,
         left => left === 0,

@@ -10,6 +10,7 @@ import { getConnection } from './environments/get-connection.ts'
 import { getEnvironment } from './environments/get-environment.ts'
 import { getUsage } from './environments/get-usage.ts'
 import { listEnvironments } from './environments/list-environments.ts'
+import { listOperations } from './environments/list-operations.ts'
 import { renewEnvironment } from './environments/renew-environment.ts'
 import { resumeEnvironment } from './environments/resume-environment.ts'
 import { suspendEnvironment } from './environments/suspend-environment.ts'
@@ -44,6 +45,7 @@ export const HANDLERS: Handlers = {
   listAuditEvents,
   listEnvironments,
   listMembers,
+  listOperations,
   listOrganizations,
   listProjects,
   listTokens,

@@ -2,6 +2,7 @@
 import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
 import type { OperationKind, OperationState } from '../../lib/model/operation.ts'
 import { columns } from './columns.ts'
+import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts'
 import type { Sql } from './sql.ts'
 
 export interface OperationRow extends EnvironmentPath {
@@ -58,6 +59,24 @@ const FIND_OPEN_AT = `select ${OPERATION} from operations o where ${OPEN} and o.
 /** The same by the environment's path, so that it can be sent along with whatever finds or locks the environment. */
 export const findOpenOperationAt = (sql: Sql, path: EnvironmentPath): Promise<OperationRow | undefined> =>
   sql.row<OperationRow>(FIND_OPEN_AT, [path.organizationId, path.projectId, path.environmentId])
+
+// A project that was made again begins anew: what was before is out of sight with its former life.
+const LIST = `select ${OPERATION} from operations o
+  join projects p on p.organization_id = o.organization_id and p.project_id = o.project_id and p.deleted_at is null
+  where o.organization_id = $1 and o.project_id = $2 and o.environment_id = $3 and o.created_at >= p.created_at
+    and ($4::timestamptz is null or (o.created_at, o.id) < ($4, $5))
+  order by o.created_at desc, o.id desc limit $6`
+/** The operations of every environment that had this path, newest first. */
+export const listOperations = async (
+  sql: Sql,
+  path: EnvironmentPath,
+  request: PageRequest,
+): Promise<Page<OperationRow>> => {
+  const after = decodeCursor(request.after)
+  const { organizationId, projectId, environmentId } = path
+  const values = [organizationId, projectId, environmentId, after?.createdAt, after?.id, request.limit + 1]
+  return toPage(await sql.rows<OperationRow>(LIST, values), request.limit, row => row)
+}
 
 /** What becomes of an open operation. Absent fields stay. */
 export interface OperationProgress {

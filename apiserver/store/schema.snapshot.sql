@@ -181,6 +181,7 @@ operations constraint operations_kind_check CHECK ((kind = ANY (ARRAY['create_en
 operations constraint operations_pkey PRIMARY KEY (id)
 operations constraint operations_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text])))
 CREATE INDEX operations_by_environment ON public.operations USING btree (environment_row, seq)
+CREATE INDEX operations_by_path ON public.operations USING btree (organization_id, project_id, environment_id, created_at DESC, id DESC)
 CREATE INDEX operations_open ON public.operations USING btree (deadline_at) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]))
 CREATE UNIQUE INDEX operations_one_open ON public.operations USING btree (environment_row) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]))
 grant insert on operations to svc_api

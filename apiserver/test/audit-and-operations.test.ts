@@ -1,7 +1,22 @@
 import assert from 'node:assert/strict'
+import { environmentType } from '../../crds/environment-type.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
-import { type ApiTeam, at, created, creation, finished, makeTeam, ORG } from '../../testkit/api-team.ts'
+import {
+  type ApiTeam,
+  at,
+  created,
+  creation,
+  finished,
+  makeTeam,
+  ORG,
+  PROJECT,
+  phaseOf,
+} from '../../testkit/api-team.ts'
 import type { AuditEventRecord } from '../contract/audit-events.ts'
+import type { AnswerOf } from '../contract/route.ts'
+import type { Routes } from '../contract/routes.ts'
+
+type ListOperationsAnswer = AnswerOf<Routes['listOperations']>
 
 const HEADER = { 'X-Service-Organization-ID': ORG }
 
@@ -112,6 +127,51 @@ describe('audit events and operations', () => {
       assert.deepEqual([own.status, own.body.code], [404, 'operation_not_found'])
       const foreign = await team.outsider.call('getOperation', { params, headers: HEADER })
       assert.deepEqual([foreign.status, foreign.body.code], [404, 'organization_not_found'])
+    })
+
+    it('are listed by their environment, newest first, page by page, over all its lives', async () => {
+      await created(team.developer, 'busy')
+      for (const verb of ['suspendEnvironment', 'resumeEnvironment', 'deleteEnvironment'] as const) {
+        const { body } = await team.developer.call(verb, { params: at('busy') })
+        await finished(team.developer, body.id)
+      }
+      await created(team.developer, 'busy')
+      const seen: string[] = []
+      let after: string | null = null
+      do {
+        const query = { limit: 2, ...(after === null ? {} : { after }) }
+        const body: ListOperationsAnswer = (await team.viewer.call('listOperations', { params: at('busy'), query }))
+          .body
+        seen.push(...body.operations.map(({ kind, state }) => `${kind} ${state}`))
+        after = body.next_cursor
+      } while (after !== null)
+      assert.deepEqual(
+        seen,
+        ['create', 'delete', 'resume', 'suspend', 'create'].map(verb => `${verb}_environment succeeded`),
+      )
+    })
+
+    it('list what deleted an environment without a call, which its audit event names', async () => {
+      await created(team.developer, 'taken')
+      const resource = await api.resource(ORG, PROJECT, 'taken')
+      assert.ok(resource)
+      await api.store.delete(environmentType, resource.metadata, { uid: resource.metadata.uid })
+      while ((await phaseOf(team.viewer, 'taken')) !== 'deleted');
+      const { body } = await team.viewer.call('listOperations', { params: at('taken') })
+      const [removal] = body.operations
+      assert.equal(removal?.kind, 'delete_environment')
+      const event = (await everything()).at(-1)
+      assert.deepEqual([event?.action, event?.metadata['operation_id']], ['delete_environment', removal.id])
+    })
+
+    it('of an unknown environment, project or organization are not found', async () => {
+      const outcome = async (params: ReturnType<typeof at>, by = team.viewer) => {
+        const { status, body } = await by.call('listOperations', { params })
+        return [status, body.code]
+      }
+      assert.deepEqual(await outcome(at('nowhere')), [404, 'environment_not_found'])
+      assert.deepEqual(await outcome({ ...at('nowhere'), project: 'none' }), [404, 'project_not_found'])
+      assert.deepEqual(await outcome(at('busy'), team.outsider), [404, 'organization_not_found'])
     })
 
     it('outlive their environments', async () => {
