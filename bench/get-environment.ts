@@ -18,7 +18,7 @@ import type { Database } from '../apiserver/store/database.ts'
 import { findEnvironment, insertEnvironment } from '../apiserver/store/environments.ts'
 import { putMembership } from '../apiserver/store/memberships.ts'
 import { insertOrganization } from '../apiserver/store/organizations.ts'
-import { putProject } from '../apiserver/store/projects.ts'
+import { insertProject } from '../apiserver/store/projects.ts'
 import type { Sql } from '../apiserver/store/sql.ts'
 import { environmentView } from '../apiserver/views/environment-view.ts'
 import { projectNamespace } from '../crds/metadata.ts'
@@ -143,7 +143,7 @@ const seed = async (database: Database): Promise<string> => {
     const namespace = projectNamespace(organizationId, projectId)
     await insertOrganization(sql, organizationId, 'Acme')
     await putMembership(sql, organizationId, userId, 'owner')
-    await putProject(sql, {
+    await insertProject(sql, {
       organizationId,
       projectId,
       region: 'local',

@@ -12,7 +12,7 @@ import type { ControlPlaneSql } from '../apiserver/store/fenced-transactions.ts'
 import { cancelUntriedRequests, insertRequest } from '../apiserver/store/intents.ts'
 import { failOpenOperation } from '../apiserver/store/operations.ts'
 import { insertOrganization } from '../apiserver/store/organizations.ts'
-import { putProject } from '../apiserver/store/projects.ts'
+import { insertProject } from '../apiserver/store/projects.ts'
 import { insertChange, type SpecChange } from '../apiserver/store/written-through.ts'
 import type { DeletionRecord } from '../crds/deletion-record.ts'
 import { deletionRecordType } from '../crds/deletion-record-type.ts'
@@ -81,7 +81,7 @@ export class DispatchWorld {
     const [controlPlane, storeUrl] = await Promise.all([controlPlaneDatabase(), storeDatabase()])
     const world = new DispatchWorld(controlPlane, storeUrl)
     await insertOrganization(world.database, ORGANIZATION, ORGANIZATION)
-    await putProject(world.database, {
+    await insertProject(world.database, {
       organizationId: ORGANIZATION,
       projectId: PROJECT,
       region: 'local',

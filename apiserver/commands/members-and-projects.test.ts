@@ -249,6 +249,31 @@ describe('organizations, members and projects', () => {
       await put(developer, id, { protect_production: true })
     })
 
+    it('stay protected when a developer puts them at the very moment in which an admin makes them so', async () => {
+      const { id, owner } = await organization()
+      const developer = await join(id, owner, 'developer')
+      const other = world.secondProcess()
+      for (let round = 0; round < sized(20, 200); round++) {
+        const projectId = `guarded-${round}`
+        // Every other one exists no more.
+        if (round % 2 === 1) {
+          await put(owner, id, {}, projectId)
+          await drop(owner, id, projectId)
+        }
+        await Promise.all([
+          put(owner, id, { protect_production: true }, projectId),
+          putProject(other, world.call(developer), {
+            organizationId: id,
+            projectId,
+            body: { region: 'eu', postgres_major: 17 },
+          }),
+        ])
+        assert.equal((await findProject(world.plane.database, id, projectId))?.protectProduction, true, `${round}`)
+      }
+      const made = (await world.audit(id)).filter(({ metadata }) => metadata['created'] === true)
+      assert.equal(made.length, sized(30, 300))
+    })
+
     it('keep to the cap of the plan, also when sixteen come at once', async () => {
       const { id, owner } = await organization()
       const plan = { ...world.deps.settings.plan, caps: { projectsPerOrganization: 3 } }

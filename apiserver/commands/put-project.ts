@@ -3,7 +3,7 @@ import { DomainError } from '../../lib/errors/domain-error.ts'
 import { organizationNotFound, requireRole } from '../auth/authorize.ts'
 import type { ProjectRecord, PutProjectBody } from '../contract/projects.ts'
 import { lockOrganization } from '../store/organizations.ts'
-import { countProjects, putProject as keepProject, lockProject } from '../store/projects.ts'
+import { countProjects, insertProject, lockProject, type ProjectRow, updateProject } from '../store/projects.ts'
 import type { Sql } from '../store/sql.ts'
 import { projectView } from '../views/project-view.ts'
 import type { Call, Reply } from './call.ts'
@@ -27,19 +27,24 @@ export const putProject = (
   { organizationId, projectId, body }: PutProjectInput,
 ): Promise<Reply<200, ProjectRecord>> =>
   execute(deps, call, async sql => {
-    const before = await lockProject(sql, organizationId, projectId)
-    const protectedBefore = before?.protectProduction ?? false
-    const protectProduction = body.protect_production ?? protectedBefore
-    if (protectProduction !== protectedBefore) requireRole(call.principal, 'admin')
-    if (before === undefined) await assertRoomForProject(sql, deps, organizationId)
-    const project = await keepProject(sql, {
-      organizationId,
-      projectId,
-      region: body.region,
-      postgresMajor: body.postgres_major,
-      protectProduction,
-      namespace: projectNamespace(organizationId, projectId),
-    })
+    let before: ProjectRow | undefined
+    let project: ProjectRow | undefined
+    // Before it is there, there is nothing to lock: whoever is overtaken by another first call judges what that one left.
+    while (project === undefined) {
+      before = await lockProject(sql, organizationId, projectId)
+      const protectedBefore = before?.protectProduction ?? false
+      const protectProduction = body.protect_production ?? protectedBefore
+      if (protectProduction !== protectedBefore) requireRole(call.principal, 'admin')
+      if (before === undefined) await assertRoomForProject(sql, deps, organizationId)
+      project = await (before === undefined ? insertProject : updateProject)(sql, {
+        organizationId,
+        projectId,
+        region: body.region,
+        postgresMajor: body.postgres_major,
+        protectProduction,
+        namespace: projectNamespace(organizationId, projectId),
+      })
+    }
     return {
       status: 200,
       body: projectView(project),

@@ -38,6 +38,16 @@ describe('Database', () => {
   const add = (sql: Sql, id = 1): Promise<readonly unknown[]> =>
     sql.rows('update counted set n = n + 1 where id = $1', [id])
 
+  it('lets a transaction last longer than the longest statement that it may hold', async () => {
+    const limits = `select current_setting('statement_timeout')::interval < current_setting('transaction_timeout')::interval as room,
+      current_setting('idle_in_transaction_session_timeout') as idle`
+    for (const statementTimeoutMs of [1_000, 10_000, 15_000, 60_000]) {
+      const database = plane.open({ statementTimeoutMs })
+      assert.deepEqual(await database.transaction(sql => sql.row(limits)), { room: true, idle: '15s' })
+      await database.stop()
+    }
+  })
+
   it('rolls back when the work throws, and throws the same', async () => {
     const before = await count()
     const fault = new DomainError('invalid_phase', 'No')

@@ -22,13 +22,14 @@ export interface DatabaseOptions {
   readonly statementTimeoutMs?: number
   /** Of one wait for a lock. */
   readonly lockTimeoutMs?: number
-  /** Of a whole transaction, on the server. */
+  /** Of a whole transaction, on the server; by default half as long again as a statement may take, 15 s at least. */
   readonly transactionTimeoutMs?: number
   /** How long attempts may be repeated before the error is told. */
   readonly retryBudgetMs?: number
 }
 
 const MAX_ATTEMPTS = 8
+const LEAST_TRANSACTION_MS = 15_000
 /** Connections that single reads share, where there are at least so many in all. */
 const SHARED_READS = 2
 const SHARED_READS_FROM = 4
@@ -40,7 +41,8 @@ export class Database implements Sql {
   readonly #retryBudgetMs: number
 
   constructor(options: DatabaseOptions) {
-    const { statementTimeoutMs = 10_000, transactionTimeoutMs = 15_000 } = options
+    const { statementTimeoutMs = 10_000 } = options
+    const { transactionTimeoutMs = Math.max(LEAST_TRANSACTION_MS, statementTimeoutMs * 1.5) } = options
     this.#log = options.log
     this.#retryBudgetMs = options.retryBudgetMs ?? 2000
     const { maxConnections = 10 } = options
@@ -53,7 +55,7 @@ export class Database implements Sql {
       statement_timeout: statementTimeoutMs,
       query_timeout: statementTimeoutMs + 1000,
       lock_timeout: options.lockTimeoutMs ?? 3000,
-      idle_in_transaction_session_timeout: transactionTimeoutMs,
+      idle_in_transaction_session_timeout: Math.min(LEAST_TRANSACTION_MS, transactionTimeoutMs),
       options: `-c transaction_timeout=${transactionTimeoutMs}`,
       // BEGIN and the first statement share one round trip.
       pipeline: true,

@@ -47,28 +47,33 @@ const LOCK = `select ${PROJECT} from projects p where ${THIS} for update`
 export const lockProject = (sql: Sql, organizationId: string, projectId: string): Promise<ProjectRow | undefined> =>
   sql.row<ProjectRow>(LOCK, [organizationId, projectId])
 
-const PUT = `insert into projects as p (organization_id, project_id, region, postgres_major, protect_production, namespace)
+/** A project as it is put. The namespace, once given, stays. */
+export type PutProject = Omit<ProjectRow, 'createdAt' | 'updatedAt'>
+
+const valuesOf = (project: PutProject): readonly unknown[] => [
+  project.organizationId,
+  project.projectId,
+  project.region,
+  project.postgresMajor,
+  project.protectProduction,
+  project.namespace,
+]
+
+const INSERT = `insert into projects as p (organization_id, project_id, region, postgres_major, protect_production, namespace)
   values ($1, $2, $3, $4, $5, $6)
   on conflict (organization_id, project_id) do update set region = excluded.region,
     postgres_major = excluded.postgres_major, protect_production = excluded.protect_production, updated_at = now(),
-    created_at = case when p.deleted_at is null then p.created_at else now() end, deleted_at = null
-  returning ${PROJECT}`
-/** Creates, updates, or brings back as new. The namespace, once given, stays. */
-export const putProject = async (
-  sql: Sql,
-  project: Omit<ProjectRow, 'createdAt' | 'updatedAt'>,
-): Promise<ProjectRow> => {
-  const row = await sql.row<ProjectRow>(PUT, [
-    project.organizationId,
-    project.projectId,
-    project.region,
-    project.postgresMajor,
-    project.protectProduction,
-    project.namespace,
-  ])
-  if (row === undefined) throw new Error('A project was not kept')
-  return row
-}
+    created_at = now(), deleted_at = null
+  where p.deleted_at is not null returning ${PROJECT}`
+/** Creates a project, or brings a deleted one back as new. Undefined: there is one by now, which nobody has judged. */
+export const insertProject = (sql: Sql, project: PutProject): Promise<ProjectRow | undefined> =>
+  sql.row<ProjectRow>(INSERT, valuesOf(project))
+
+const UPDATE = `update projects as p set region = $3, postgres_major = $4, protect_production = $5, updated_at = now()
+  where ${THIS} returning ${PROJECT}`
+/** Updates a project that is locked. */
+export const updateProject = (sql: Sql, project: PutProject): Promise<ProjectRow | undefined> =>
+  sql.row<ProjectRow>(UPDATE, valuesOf(project).slice(0, 5))
 
 const DELETE = `with forgotten as (
     update environments set replaced_at = now()
