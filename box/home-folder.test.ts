@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { runAs } from '../runtime/postgres/run-as.ts'
 import { BoxError } from './box-error.ts'
 import { openHome } from './home-folder.ts'
-import { masterKey } from './master-key.ts'
 
 describe('the home folder', () => {
   const account = runAs(undefined)
@@ -102,17 +101,5 @@ describe('the home folder', () => {
     }
     await assert.rejects(openHome(join(closed, 'svc'), account), /location on file is not there/)
     assert.ok(!existsSync(opened.dataRoot))
-  })
-
-  it('keeps the master key to its owner, and refuses another one', async () => {
-    const opened = await openHome(home, account)
-    const key = masterKey(opened.secrets, undefined)
-    assert.equal(key.length, 32)
-    assert.deepEqual(masterKey(opened.secrets, undefined), key)
-    assert.equal(mode(join(opened.secrets, 'master.key')), 0o600)
-    assert.deepEqual(masterKey(opened.secrets, key.toString('base64')), key)
-    assert.throws(() => masterKey(opened.secrets, Buffer.alloc(32, 1).toString('base64')), /differs/)
-    assert.throws(() => masterKey(opened.secrets, 'c2hvcnQ='), /32 bytes/)
-    opened.release()
   })
 })

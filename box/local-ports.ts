@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import type { MasterKeys } from '../lib/credentials/seal.ts'
 import type { Host } from '../operator/host/host.ts'
 import { openLocalHost } from '../operator/host/local/local-host.ts'
 import { ownAddress } from '../operator/host/local/own-address.ts'
@@ -15,7 +16,7 @@ import type { HomeFolder } from './home-folder.ts'
 /** What the ports are made of. */
 export interface PortOptions {
   readonly storeUrl: string
-  readonly masterKey: Uint8Array
+  readonly masterKeys: MasterKeys
   readonly home: Pick<HomeFolder, 'dataRoot' | 'secrets'>
   readonly account: RunAs | undefined
   readonly binaries: PostgresBinaries
@@ -40,12 +41,12 @@ export interface Ports {
 
 /** Opens the ports of the single box: the embedded store, sealed credentials, local processes. */
 export const openLocalPorts = async (options: PortOptions): Promise<Ports> => {
-  const { storeUrl, masterKey, home, binaries, account, postgres, log, registry } = options
+  const { storeUrl, masterKeys, home, binaries, account, postgres, log, registry } = options
   const stores: EmbeddedResourceStore[] = []
   const credentials = await SealedCredentials.open({
     url: storeUrl,
     clientName: 'svc-credentials',
-    masterKeys: { current: masterKey },
+    masterKeys,
   })
   const { reach, ports } = postgres
   const host = await openLocalHost({

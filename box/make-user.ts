@@ -14,6 +14,7 @@ import { controlPlaneUrls } from './control-plane-databases.ts'
 import { isLocked } from './folder-lock.ts'
 import { describeHome, openHome } from './home-folder.ts'
 import { LOCAL_OPERATOR, makeLocalOperatorToken } from './local-operator.ts'
+import { readKeyring } from './master-key.ts'
 import { noProgress } from './progress.ts'
 import { runCommand } from './run-command.ts'
 import { postgresAccount, startControlPlane } from './start-control-plane.ts'
@@ -59,7 +60,8 @@ const socketOfRunning = async (controlPlane: string): Promise<string> => {
 }
 
 await runCommand(async () => {
-  const { home: folder, postgres: settings, email } = boxConfig(processEnvironment())
+  const config = boxConfig(processEnvironment())
+  const { home: folder, postgres: settings, email } = config
   if (email === undefined) throw new BoxError('Say whom to make: make user EMAIL=ada@example.com')
   if (existsSync(folder) && isLocked(describeHome(folder).root)) {
     const { secrets, controlPlane } = describeHome(folder)
@@ -70,7 +72,8 @@ await runCommand(async () => {
   const account = postgresAccount(settings.user)
   const home = await openHome(folder, account)
   try {
-    const { postgres, urls } = await startControlPlane(home, account, silentLog, noProgress)
+    const keyring = readKeyring(home.secrets, config)
+    const { postgres, urls } = await startControlPlane(home, account, keyring, silentLog, noProgress)
     try {
       say(email, await makeToken(urls.serving, email))
     } finally {

@@ -17,7 +17,7 @@ import { type HomeFolder, openHome } from './home-folder.ts'
 import { makeLocalOperatorToken } from './local-operator.ts'
 import { openLocalPorts, type PortOptions, type Ports } from './local-ports.ts'
 import { openLogFile } from './log-file.ts'
-import { masterKey } from './master-key.ts'
+import { readKeyring } from './master-key.ts'
 import type { Progress } from './progress.ts'
 import { postgresAccount, startControlPlane } from './start-control-plane.ts'
 
@@ -80,10 +80,11 @@ const startGround = async (options: StartOptions, apiConfig: ApiServerConfig, st
     ? openLogFile(home.logFile, { maxBytes: LOG_BYTES, keep: LOGS_KEPT })
     : process.stdout
   const log = jsonLog(lineBuffer(destination), apiConfig.logLevel)
-  const key = masterKey(home.secrets, config.masterKey)
-  const controlPlane = await startControlPlane(home, account, log, progress)
+  const keyring = readKeyring(home.secrets, config)
+  const controlPlane = await startControlPlane(home, account, keyring, log, progress)
   stages.add(keep => (keep ? controlPlane.postgres.leave() : controlPlane.postgres.stop()))
-  return { home, log, key, account, ...controlPlane }
+  keyring.keep()
+  return { home, log, keyring, account, ...controlPlane }
 }
 
 /** Where this machine reaches a listener of all its addresses. */
@@ -113,13 +114,13 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
   let adopted = false
   try {
     const ground = await startGround(options, apiConfig, stages)
-    const { home, log, key, urls } = ground
+    const { home, log, keyring, urls } = ground
     adopted = ground.postgres.adopted
     const registry = new Registry()
     collectProcessMetrics(registry)
     const ports = await openPorts({
       storeUrl: urls.store,
-      masterKey: key,
+      masterKeys: keyring,
       home,
       account: ground.account,
       binaries: ground.binaries,
@@ -144,7 +145,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
       {
         ...apiConfig,
         databaseUrl: urls.serving,
-        masterKey: key,
+        masterKey: keyring.current,
         operatorNamespace: operatorSettings.namespace,
         reconnect: QUICK_RECONNECT_BACKOFF,
       },

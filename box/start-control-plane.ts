@@ -11,7 +11,9 @@ import { BoxError } from './box-error.ts'
 import { type ControlPlaneUrls, controlPlaneUrls, ensureControlPlaneDatabases } from './control-plane-databases.ts'
 import { type ControlPlanePostgres, startControlPlanePostgres } from './control-plane-postgres.ts'
 import type { HomeFolder } from './home-folder.ts'
+import type { Keyring } from './master-key.ts'
 import type { Progress } from './progress.ts'
+import { proveMasterKey } from './prove-master-key.ts'
 
 /** Who Postgres runs as. @throws BoxError when there is no such account */
 export const postgresAccount = (user: string | undefined): RunAs | undefined => {
@@ -30,11 +32,12 @@ export interface ControlPlane {
 
 /**
  * Starts or adopts the control-plane Postgres and brings its databases up to date.
- * @throws BoxError, or MigrationError for databases of a newer version; what was started is stopped then
+ * @throws BoxError, for a wrong master key before anything is changed; MigrationError for databases of a newer version; what was started is stopped then
  */
 export const startControlPlane = async (
   home: Pick<HomeFolder, 'controlPlane' | 'dataRoot' | 'secrets'>,
   account: RunAs | undefined,
+  keyring: Keyring,
   log: Log,
   progress: Progress,
 ): Promise<ControlPlane> => {
@@ -47,6 +50,7 @@ export const startControlPlane = async (
     startControlPlanePostgres({ folder: home.controlPlane, account, binaries, log }),
   )
   try {
+    await proveMasterKey(postgres.address, keyring, home.dataRoot)
     await ensureControlPlaneDatabases(home.secrets, postgres.address)
     const urls = controlPlaneUrls(home.secrets, postgres.address)
     await progress.during('Bringing the databases up to date', async () => {

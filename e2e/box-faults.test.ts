@@ -1,6 +1,6 @@
 /** What may happen to a single box: processes killed, ports taken, folders of others, stops and starts. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -207,6 +207,34 @@ describe('faults of a single box', function () {
       assert.deepEqual(readdirSync(box.home).sort(), names)
     }
     writeFileSync(layout, original)
+    await box.start()
+    await rowsAreThere()
+  })
+
+  it('without the key that sealed its secrets nothing is changed; with it, or after a rotation, all is as before', async () => {
+    await box.stop()
+    const secrets = join(box.home, 'secrets')
+    const file = join(secrets, 'master.key')
+    const key = readFileSync(file, 'utf8')
+    const other = Buffer.alloc(32, 7).toString('base64')
+    const passwords = readFileSync(join(secrets, 'control-plane.json'))
+    // As if the checkout was cleaned and the databases were elsewhere.
+    for (const name of ['secrets', 'credentials.json', 'first-start-done'])
+      rmSync(join(box.home, name), { recursive: true })
+    const refused = new RegExp(`${box.dataRoot}:.*${file}.*SERVICE_KMS_PREVIOUS_MASTER_KEYS.*make reset`)
+    box.launch()
+    oneLine(await box.ended(), refused)
+    oneLine(await box.run('make-user.ts', { EMAIL: 'ada@example.com' }), refused)
+    assert.deepEqual(readdirSync(secrets), [])
+    box.launch({ SERVICE_KMS_MASTER_KEY: other })
+    oneLine(await box.ended(), /SERVICE_KMS_MASTER_KEY is not the master key/)
+    assert.deepEqual(box.postgresProcesses(), [])
+    // The old one comes back as a previous one, then is not needed any more.
+    await box.start({ SERVICE_KMS_MASTER_KEY: other, SERVICE_KMS_PREVIOUS_MASTER_KEYS: key })
+    await rowsAreThere()
+    assert.notDeepEqual(readFileSync(join(secrets, 'control-plane.json')), passwords)
+    await box.stop()
+    writeFileSync(file, other, { mode: 0o600 })
     await box.start()
     await rowsAreThere()
   })

@@ -16,6 +16,8 @@ export interface BoxConfig {
   readonly keepDatabases: boolean
   /** The configured master key, not the one in effect. */
   readonly masterKey: string | undefined
+  /** Separated by commas. */
+  readonly previousMasterKeys: string
   readonly detach: boolean
   /** Whom `make user` makes. */
   readonly email: string | undefined
@@ -46,6 +48,7 @@ export const boxConfig = (environment: Environment): BoxConfig => {
     },
     keepDatabases: env.SERVICE_KEEP_DATABASES === '1',
     masterKey: env.SERVICE_KMS_MASTER_KEY,
+    previousMasterKeys: env.SERVICE_KMS_PREVIOUS_MASTER_KEYS,
     detach: env.DETACH === '1',
     email: env.EMAIL,
   }

@@ -30,6 +30,10 @@ export const boxEnv = z.object({
     .string()
     .optional()
     .describe('32 bytes in base64 that seal stored secrets; default: made once, in $SERVICE_HOME/secrets/master.key'),
+  SERVICE_KMS_PREVIOUS_MASTER_KEYS: z
+    .string()
+    .default('')
+    .describe('Earlier master keys, separated by commas: what they sealed is opened and sealed anew'),
   DETACH: flag.describe('For make up: 1 returns when everything is ready and leaves the control plane running'),
   EMAIL: z
     .string()

@@ -7,6 +7,7 @@ import type { CredentialOwner, CredentialSet, Credentials } from '../credentials
 import { CREDENTIAL_ROLES } from '../credentials/credentials.ts'
 import { StoreError } from '../store/store-error.ts'
 import { Database } from './database.ts'
+import { CANARY, CANARY_TEXT } from './seal-canary.ts'
 
 export interface SealedCredentialsOptions {
   /** The database of the embedded store, migrated. */
@@ -21,8 +22,6 @@ interface CredentialRow {
   readonly sealed: string
 }
 
-const CANARY: SealPlace = { table: 'seal_canary', column: 'sealed', rowId: 'canary', version: 1n }
-const CANARY_TEXT = 'This key opens what is sealed here'
 const MAX_CONNECTIONS = 2
 
 const placeOf = (uid: string, version: string): SealPlace => ({
