@@ -93,7 +93,7 @@ describe('controlMetrics', () => {
     assert.equal(await sample(registry, 'reflector_missed_events_total{name="r"}'), 2)
     assert.equal(await sample(registry, 'reflector_watches_total{name="r",end="error"}'), 2)
     assert.equal(await sample(registry, 'reflector_watches_total{name="r",end="gone"}'), 1)
-    assert.equal(await sample(registry, 'reflector_last_rv{name="r"}'), 104)
+    assert.equal(await sample(registry, 'reflector_last_rv{name="r"}'), 100_004)
     assert.equal(await sample(registry, 'reflector_failing_seconds{name="r"}'), 0)
     await reflector.stop()
     assert.equal(await sample(registry, 'reflector_watches_total{name="r",end="stopped"}'), 1)

@@ -87,7 +87,7 @@ export const findPostmaster = (dataFolder: string): PostmasterFile | undefined =
 }
 
 /**
- * Every process that works in a data folder, backends that outlived a killed postmaster too; ids ascending. Linux only:
+ * Every process that works in a data folder or was launched for it, backends that outlived a killed postmaster too; ids ascending. Linux only:
  * elsewhere just the postmaster.
  */
 export const processesOf = (dataFolder: string): number[] => {
@@ -100,10 +100,26 @@ export const processesOf = (dataFolder: string): number[] => {
   return readdirSync('/proc')
     .filter(
       name =>
-        /^\d+$/.test(name) && worksIn(name, folder) && isPostgres(name) && processBirth(Number(name)) !== undefined,
+        /^\d+$/.test(name) &&
+        isPostgres(name) &&
+        (worksIn(name, folder) || isLaunchedFor(name, dataFolder)) &&
+        processBirth(Number(name)) !== undefined,
     )
     .map(Number)
     .sort((a, b) => a - b)
+}
+
+/**
+ * Whether a process was told to serve a data folder: one that was launched a moment ago has not gone there yet. Without this its
+ * lock file, written meanwhile, would be taken for a leftover.
+ */
+const isLaunchedFor = (pid: string, dataFolder: string): boolean => {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    return words[1] === '-D' && words[2] === dataFolder
+  } catch {
+    return false
+  }
 }
 
 /** A shell that somebody opened in the folder is no server. */

@@ -88,6 +88,11 @@ describe('a Postgres server as a process', () => {
     assert.equal(Number(stdout.trim()), server.pid)
   })
 
+  it('is a process of its data folder from its launch on, before it has gone there', async () => {
+    const server = await launch()
+    assert.deepEqual(processesOf(files.dataFolder), [server.pid])
+  })
+
   it('stops cleanly, keeps rows, and leaves no process', async () => {
     const server = await launchReady()
     await query('create table kept as select 42 as answer')

@@ -19,6 +19,8 @@ export interface ServerStart {
   readonly dataFolder: string
   readonly startLog: string
   readonly config: ServerConfig
+  /** Called right before a server is launched; not when one is there after all. */
+  readonly launching?: () => Promise<void>
 }
 
 /** Why a server was not even launched. */
@@ -50,6 +52,7 @@ export const startServer = async (start: ServerStart): Promise<ServerProcess> =>
     if (refusal?.code === 'EADDRINUSE') throw new StartError(portTaken(port))
     if (refusal !== undefined) throw refusal
   }
+  await start.launching?.()
   const configFile = await writeConfigFiles(folder, account, config)
   return launchServer(binaries, account, { dataFolder, configFile, startLog })
 }

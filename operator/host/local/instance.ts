@@ -4,8 +4,6 @@
  * one back with growing pauses. It never signs in to the tenant's database and never removes data.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { clusterState } from '../../../runtime/postgres/control-file.ts'
-import { isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
 import { dropOldLogs } from '../../../runtime/postgres/log-files.ts'
 import { orphansGone } from '../../../runtime/postgres/orphans.ts'
 import { processesOf, readPostmasterFile } from '../../../runtime/postgres/postmaster-pid.ts'
@@ -14,7 +12,6 @@ import {
   reloadServer,
   type ServerProcess,
   type SocketAddress,
-  type StopDeadlines,
   stopServer,
 } from '../../../runtime/postgres/server-process.ts'
 import {
@@ -33,7 +30,9 @@ import { writeInstanceConfig } from './instance-config.ts'
 import { type Intent, localSpec, needsRestart } from './intent.ts'
 import { IntentFile } from './intent-file.ts'
 import { launchInstance } from './launch.ts'
+import { observationOf } from './observation.ts'
 import { Retry } from './retry.ts'
+import { stopDeadlines } from './stop-deadlines.ts'
 import type { Surroundings } from './surroundings.ts'
 import { Turns } from './turns.ts'
 
@@ -60,6 +59,8 @@ export class Instance {
   #runningSince = 0
   #nextStop = 0
   #left = false
+  /** No process works in the data folder: looked at, and nothing was launched since. */
+  #provenDown = false
 
   constructor(host: Surroundings, folders: InstanceFolders, intent: Intent) {
     this.#host = host
@@ -88,29 +89,20 @@ export class Instance {
     // Asked to run with other figures, it is about to stop: nobody takes it for the one that was asked for.
     if (this.#activity === 'running' && this.intent.wanted === 'running' && this.#needsRestart()) return 'stopping'
     if (this.#activity !== 'down') return this.#activity
-    if (this.intent.wanted !== 'running') return this.#turns.busy ? 'stopping' : 'stopped'
+    if (this.intent.wanted !== 'running') return this.#turns.busy || !this.#isProvenDown() ? 'stopping' : 'stopped'
     return this.#failure === undefined ? 'starting' : 'failed'
   }
 
   observe(): ObservedInstance {
     // Nobody is told that a server runs whose end we have not heard of yet.
     if (this.#server?.alive() === false) this.#ended(this.#server)
-    const { state } = this
-    const { port, launched, lineage } = this.intent
-    const { reach, postgres } = this.#host
-    const { disk } = this.#health
-    const failure = state === 'failed' || state === 'starting' ? this.#failure : undefined
-    return {
-      state,
-      initialized: isInitialized(this.folders.data),
-      endpoint: { host: reach.host, port, sslmode: this.#host.tls() === undefined ? 'disable' : 'verify-full' },
-      image: `embedded:${launched?.postgres ?? postgres}`,
-      ...(lineage === undefined ? {} : { lineage }),
-      ...(failure === undefined ? {} : { failure }),
-      ...(disk === undefined ? {} : { storage: disk }),
+    const { state, intent, folders } = this
+    return observationOf(this.#host, {
+      ...{ state, intent, folders },
+      health: this.#health,
+      failure: this.#failure,
       startFailures: this.#startFailures,
-      ...(state === 'stopped' ? { cleanStop: clusterState(this.folders.data) === 'shut down' } : {}),
-    }
+    })
   }
 
   /**
@@ -167,8 +159,9 @@ export class Instance {
   /** Looks after the instance; called every tick. Never throws. */
   look(now: number): void {
     const server = this.#server
-    if (server === undefined || this.#left) return
-    if (this.#activity === 'stopping') {
+    if (this.#left) return
+    if (server === undefined) this.#lookForStrays()
+    else if (this.#activity === 'stopping') {
       if (!this.#turns.busy && (now >= this.#nextStop || !server.alive())) this.#goOn()
     } else if (!server.alive()) this.#ended(server)
     else if (this.#activity !== 'starting' && this.#health.isDue(now, this.#host.times.probeEvery))
@@ -248,6 +241,8 @@ export class Instance {
       this.#follow(server)
       const settled = Promise.race([this.#whenReady(server), sleep(SLOT_MS, undefined, { ref: false })])
       void settled.finally(giveBack)
+      // One that was there after all may have been launched for other figures.
+      if (!server.launched && this.#needsRestart()) this.#goOn()
     } catch (error) {
       giveBack()
       const failure = failureOf(error)
@@ -257,9 +252,11 @@ export class Instance {
   }
 
   async #bringDown(): Promise<void> {
-    const server = this.#server
+    // A control plane that died while it launched one may have left a postmaster that nobody knows of.
+    const server = this.#server ?? adoptServer(this.folders.data)
     if (server === undefined) return orphansGone(this.folders.data)
-    const deadlines = this.#stopDeadlines()
+    this.#server = server
+    const deadlines = stopDeadlines(this.intent, this.#activity !== 'unresponsive', this.#host.times.cleanStop)
     this.#become('stopping')
     const result = await stopServer(server, deadlines)
     this.#nextStop = Date.now() + this.#host.times.cleanStop
@@ -273,17 +270,21 @@ export class Instance {
     this.#become('down')
   }
 
-  /** What nobody needs any more, or what does not answer anyway, gets less time for its checkpoint. */
-  #stopDeadlines(): StopDeadlines {
-    const { cleanStop } = this.#host.times
-    const { wanted, retainedUntil } = this.intent
-    const patient = this.#activity !== 'unresponsive' && (wanted !== 'destroyed' || retainedUntil !== undefined)
-    const short = Math.min(cleanStop, 10_000)
-    return { fastMs: patient ? cleanStop : short, immediateMs: short, killMs: 10_000 }
+  #isProvenDown(): boolean {
+    this.#provenDown ||= this.#server === undefined && processesOf(this.folders.data).length === 0
+    return this.#provenDown
+  }
+
+  /** What should be down and is not is brought down again, until it is. */
+  #lookForStrays(): void {
+    if (this.intent.wanted === 'running' || this.#turns.busy || this.#provenDown) return
+    if (this.#isProvenDown()) this.#host.changed(this.intent)
+    else this.#goOn()
   }
 
   #follow(server: ServerProcess): void {
     this.#server = server
+    this.#provenDown = false
     this.#become('starting')
     if (server.launched) void server.exited.then(() => this.#ended(server))
   }

@@ -26,7 +26,6 @@ export const launchInstance = async (
   await ensureData(host, folders, intent.current)
   await keepPortFree(host, intent)
   const launched = { spec: intent.current.spec, listen: reach.listen, tls: host.tls() !== undefined, postgres }
-  await intent.change(before => ({ ...before, initialized: true, launched }))
   await mkdir(host.folders.sockets, { recursive: true, mode: 0o711 })
   return startServer({
     binaries,
@@ -35,6 +34,8 @@ export const launchInstance = async (
     dataFolder: folders.data,
     startLog: folders.startLog,
     config: instanceConfig(host, folders, intent.current),
+    // Not before: a server that is there after all has the figures of its own launch, which stay on record.
+    launching: () => intent.change(before => ({ ...before, initialized: true, launched })),
   })
 }
 

@@ -103,7 +103,7 @@ describe('an instance that anything happens to', function () {
         assert.deepEqual(processesOf(data), [])
         assert.deepEqual(host.listInstances(), [])
       }),
-      { numRuns: sized(2, 25), endOnFailure: true },
+      { numRuns: sized(2, 30), endOnFailure: true },
     )
   })
 })
