@@ -55,6 +55,7 @@ const call = async (
   const response = await fetch(credentials.base_url + path, {
     method,
     headers: {
+      connection: 'close', // a stop tells kept connections, and would wait for ours
       authorization: `Bearer ${credentials.token}`,
       'x-service-organization-id': credentials.organization_id,
       ...(options.key === undefined ? {} : { 'idempotency-key': options.key }),

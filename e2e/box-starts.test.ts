@@ -58,6 +58,13 @@ describe('starts and stops of a single box', function () {
       assert.equal(box.dataFolders().environments.length, 1)
     })
 
+  it('a stop right after the start waits for nobody: its own calls leave no connection behind', async () => {
+    await box.start({ SERVICE_STOP_GRACE_SECONDS: '300' })
+    box.child.kill('SIGTERM')
+    const { code } = await box.ended()
+    assert.equal(code, 0)
+  })
+
   it('a second Ctrl-C ends it at once; databases that still run are adopted', async () => {
     await box.start()
     const { controlPlane } = box.dataFolders()
