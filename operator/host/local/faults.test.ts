@@ -105,6 +105,60 @@ describe('the local host, when things go wrong', function () {
     assert.ok(!maps.some(text => text.includes('/dev/shm/PostgreSQL.')))
   })
 
+  it('stops what a control plane launched in its last moment, before its lock file was written', async () => {
+    const ref = newRef()
+    await bringUp(host, ref)
+    await host.stopAll({ keepDatabases: true })
+    const { intentFile, data } = foldersOf(ref)
+    const lock = join(data, 'postmaster.pid')
+    writeFileSync(intentFile, readFileSync(intentFile, 'utf8').replace('"wanted": "running"', '"wanted": "stopped"'))
+    renameSync(lock, `${lock}.later`)
+    try {
+      host = await openTestHost(home)
+      assert.notEqual((await host.observe(ref)).state, 'stopped')
+    } finally {
+      renameSync(`${lock}.later`, lock)
+    }
+    await untilState(host, ref, ['stopped'])
+    assert.deepEqual(processesOf(data), [])
+  })
+
+  it('restarts a server whose socket was removed, also when it is adopted without one', async () => {
+    const ref = newRef()
+    await bringUp(host, ref)
+    await queryAs(host, ref, 'create table kept as select 42 as answer')
+    const comesBack = async (before: number | undefined): Promise<void> => {
+      while (pidOf(ref) === before || pidOf(ref) === undefined) await sleep(10)
+      await untilState(host, ref, ['running'])
+      assert.deepEqual(await queryAs(host, ref, 'select answer from kept'), [{ answer: 42 }])
+      // Our own way in is back.
+      await host.applyCredentials(ref, TEST_CREDENTIALS)
+    }
+    let before = pidOf(ref)
+    rmSync(foldersOf(ref).sockets, { recursive: true })
+    await comesBack(before)
+    before = pidOf(ref)
+    await host.stopAll({ keepDatabases: true })
+    rmSync(foldersOf(ref).sockets, { recursive: true })
+    host = await openTestHost(home)
+    await comesBack(before)
+  })
+
+  it('calls a server that hangs unresponsive, also when it is adopted so, and running once it goes on', async () => {
+    const ref = newRef()
+    await bringUp(host, ref)
+    await host.stopAll({ keepDatabases: true })
+    kill(ref, 'SIGSTOP')
+    host = await openTestHost(home)
+    try {
+      await untilState(host, ref, ['unresponsive'])
+    } finally {
+      kill(ref, 'SIGCONT')
+    }
+    await untilState(host, ref, ['running'])
+    assert.deepEqual(await queryAs(host, ref, 'select 1 as one'), [{ one: 1 }])
+  })
+
   it('gives no port twice, to many at once, after a restart, and beside another home', async () => {
     const first = await freePorts(8)
     const ports = { first, last: first + 7 }

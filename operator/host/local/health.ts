@@ -1,14 +1,19 @@
+import { existsSync } from 'node:fs'
 import { type ProbeAnswer, probeServer } from '../../../runtime/postgres/probe.ts'
 import type { SocketAddress } from '../../../runtime/postgres/server-process.ts'
 import { APP_DATABASE, OPS_ROLE } from './database-roles.ts'
 import { type Disk, readDisk } from './disk.ts'
 
 /** Probes in a row without an answer after which a server counts as unresponsive: one is not a change. */
-const SILENT_LIMIT = 3
+export const SILENT_LIMIT = 3
 
 /** Knocks at an instance's server; nobody signs in. */
 export const knock = (address: SocketAddress, deadlineMs: number): Promise<ProbeAnswer> =>
   probeServer(address, { role: OPS_ROLE, database: APP_DATABASE }, deadlineMs)
+
+/** A running server whose socket was removed: it makes a new one at its next start and not before. */
+export const isSocketGone = ({ socketFolder, port }: SocketAddress): boolean =>
+  !existsSync(`${socketFolder}/.s.PGSQL.${port}`)
 
 /** What regular looks at one running server and its disk add up to. */
 export class Health {
@@ -24,9 +29,12 @@ export class Health {
     return this.#silent < SILENT_LIMIT
   }
 
-  /** Begins anew with a server that just answered; looks are spread, so that fifty adopted together are not probed together. */
-  begin(now: number, everyMs: number): void {
-    this.#silent = 0
+  /**
+   * Begins anew with a server that just answered, or that never did; looks are spread, so that fifty adopted together are
+   * not probed together.
+   */
+  begin(now: number, everyMs: number, answered = true): void {
+    this.#silent = answered ? 0 : SILENT_LIMIT
     this.#next = now + everyMs * (0.5 + Math.random() / 2)
   }
 

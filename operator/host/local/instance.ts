@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dropOldLogs } from '../../../runtime/postgres/log-files.ts'
 import { orphansGone } from '../../../runtime/postgres/orphans.ts'
-import { processesOf, readPostmasterFile } from '../../../runtime/postgres/postmaster-pid.ts'
+import { processesOf } from '../../../runtime/postgres/postmaster-pid.ts'
 import {
   adoptServer,
   reloadServer,
@@ -21,12 +21,12 @@ import {
   type InstanceState,
   type ObservedInstance,
 } from '../host.ts'
-import { applyConnectionLimit } from './apply-roles.ts'
 import { explainEnd } from './explain-end.ts'
 import { conditionError, failureOf } from './failure-reason.ts'
+import { takeOverConnectionLimit, takeOverStorage } from './figures.ts'
+import { firstAnswer } from './first-answer.ts'
 import type { InstanceFolders } from './folders.ts'
-import { Health, knock } from './health.ts'
-import { writeInstanceConfig } from './instance-config.ts'
+import { Health, isSocketGone } from './health.ts'
 import { type Intent, localSpec, needsRestart } from './intent.ts'
 import { IntentFile } from './intent-file.ts'
 import { launchInstance } from './launch.ts'
@@ -59,6 +59,7 @@ export class Instance {
   #runningSince = 0
   #nextStop = 0
   #left = false
+  #doorless = false
   /** No process works in the data folder: looked at, and nothing was launched since. */
   #provenDown = false
 
@@ -213,7 +214,8 @@ export class Instance {
         if (down && !this.#left) await this.#bringDown()
         if (this.intent.wanted !== 'running' || this.#left) return
         if (this.#server === undefined) await this.#bringUp()
-        else if (this.#activity !== 'stopping') await this.#resize(this.#server)
+        else if (this.#activity !== 'stopping')
+          await takeOverStorage(this.#host, this.folders, this.#intent, this.#server)
       })
       .finally(() => {
         if (this.intent.wanted !== 'running') this.#host.changed(this.intent)
@@ -221,16 +223,10 @@ export class Instance {
   }
 
   #needsRestart(): boolean {
-    return needsRestart(this.intent, { listen: this.#host.reach.listen, tls: this.#host.tls() !== undefined })
-  }
-
-  /** A bigger disk changes limits that a running server takes over. */
-  async #resize(server: ServerProcess): Promise<void> {
-    const { launched, spec } = this.intent
-    if (launched === undefined || launched.spec.storageBytes === spec.storageBytes) return
-    await writeInstanceConfig(this.#host, this.folders, this.intent)
-    reloadServer(server)
-    await this.#intent.change(intent => ({ ...intent, launched: { ...launched, spec } }))
+    return (
+      this.#doorless ||
+      needsRestart(this.intent, { listen: this.#host.reach.listen, tls: this.#host.tls() !== undefined })
+    )
   }
 
   async #bringUp(): Promise<void> {
@@ -285,38 +281,38 @@ export class Instance {
   #follow(server: ServerProcess): void {
     this.#server = server
     this.#provenDown = false
+    this.#doorless = false
     this.#become('starting')
     if (server.launched) void server.exited.then(() => this.#ended(server))
   }
 
-  /** Waits for a server to answer, as long as it takes to recover; its end is noticed elsewhere. */
+  /** Waits for a server to answer; its end is noticed elsewhere. */
   async #whenReady(server: ServerProcess): Promise<void> {
-    for (let pause = 5; this.#isStarting(server); pause = Math.min(pause * 1.2, 500)) {
-      try {
-        const file = readPostmasterFile(this.folders.data)
-        const said = file?.pid === server.pid && file.status === 'ready'
-        if (said && (await knock(this.address, this.#host.times.probeDeadline)) === 'accepting') {
-          await this.#settleIn()
-          if (this.#isStarting(server)) this.#isRunning()
-          return
-        }
-      } catch (error) {
-        this.#complain('start', error)
-      }
-      await sleep(pause, undefined, { ref: false })
-    }
+    const heard = await firstAnswer(server, this.address, this.#host.times, {
+      waits: () => this.#isStarting(server),
+      settle: () => takeOverConnectionLimit(this.address, this.#intent),
+      onError: error => this.#complain('start', error),
+    })
+    if (!this.#isStarting(server)) return
+    if (heard === 'answers') this.#isRunning()
+    if (heard === 'doorless') this.#restartDoorless(server)
+    if (heard !== 'silent') return
+    // Adopted while it hangs, it is no more starting than one that began to hang later.
+    this.#health.begin(Date.now(), this.#host.times.probeEvery, false)
+    this.#become('unresponsive')
+  }
+
+  /** Only a restart brings back the socket of a running server, which is our way in. */
+  #restartDoorless(server: ServerProcess): void {
+    if (this.#doorless || this.#server !== server || this.#activity === 'stopping') return
+    this.#doorless = true
+    this.#host.log.warn({ instance: this.folders.name }, 'The socket of a running Postgres was removed: restarting it')
+    this.#retry.later(() => this.#goOn())
+    this.#host.changed(this.intent)
   }
 
   #isStarting(server: ServerProcess): boolean {
     return this.#server === server && this.#activity === 'starting' && !this.#left && server.alive()
-  }
-
-  /** What needs a session: only when figures changed. */
-  async #settleIn(): Promise<void> {
-    const { maxConnections } = this.intent.spec
-    if (this.intent.connectionLimit === maxConnections) return
-    await applyConnectionLimit(this.address, maxConnections)
-    await this.#intent.change(intent => ({ ...intent, connectionLimit: maxConnections }))
   }
 
   #isRunning(): void {
@@ -380,7 +376,10 @@ export class Instance {
     const answered = await this.#health.probe(this.address, this.#host.times.probeDeadline)
     if (!answered) this.#host.metrics.failedProbes.inc()
     if (this.#server !== server || (this.#activity !== 'running' && this.#activity !== 'unresponsive')) return
+    if (!answered && isSocketGone(this.address)) this.#restartDoorless(server)
     const activity = this.#health.responsive ? 'running' : 'unresponsive'
+    if (activity === 'running' && this.#activity === 'unresponsive')
+      await takeOverConnectionLimit(this.address, this.#intent)
     if (activity !== this.#activity) this.#become(activity)
     await this.#readRoom()
     await dropOldLogs(this.folders.log)
