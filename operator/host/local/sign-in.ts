@@ -29,6 +29,8 @@ export const signInOverTcp = async (
     password: credential.password,
     database,
     application_name: 'svc-operator',
+    // A tenant may set for its role what fails every sign-in that does not say otherwise: no fault of the environment's.
+    options: '-c local_preload_libraries= -c role=none',
     connectionTimeoutMillis: DEADLINE_MS,
     ssl: tls === undefined ? false : { ca: tls.caCertificate, servername: reach.host, rejectUnauthorized: true },
   })

@@ -194,6 +194,55 @@ describe('a tenant in its database', function () {
     assert.deepEqual(await host.signIn(ref, TEST_CREDENTIALS), { result: 'ok' })
   })
 
+  it('cannot make its own sign-in prove false by what it sets for its role, nor by using up its connections', async () => {
+    const hostile = [
+      'default_transaction_read_only = on',
+      `search_path = 'nowhere'`,
+      `role = 'app'`,
+      `statement_timeout = '1ms'`,
+      `idle_session_timeout = '1ms'`,
+      `transaction_timeout = '1ms'`,
+      `client_encoding = 'SQL_ASCII'`,
+      `default_tablespace = ''`,
+      `row_security = off`,
+      `local_preload_libraries = 'nowhere'`,
+      `session_preload_libraries = 'nowhere'`,
+    ]
+    const address = { host: '127.0.0.1', port, user: 'app', password: app, database: 'app' }
+    const options = '-c local_preload_libraries= -c statement_timeout=0 -c default_transaction_read_only=off'
+    const session = new pg.Client({ ...address, options })
+    session.on('error', () => undefined)
+    await session.connect()
+    const held: pg.Client[] = []
+    try {
+      const set: string[] = []
+      for (const setting of hostile)
+        await session.query(`alter role app set ${setting}`).then(
+          () => set.push(setting),
+          () => undefined,
+        )
+      assert.ok(set.length >= 8 && !set.some(setting => setting.startsWith('session_preload')), set.join('; '))
+      assert.deepEqual(await host.signIn(ref, TEST_CREDENTIALS), { result: 'ok' })
+      await session.query('alter role app reset all; alter role app in database app reset all')
+      for (let more = true; more; ) {
+        const client = new pg.Client(address)
+        client.on('error', () => undefined)
+        more = await client.connect().then(
+          () => true,
+          () => false,
+        )
+        if (more) held.push(client)
+        assert.ok(held.length < 100)
+      }
+      assert.deepEqual(await host.signIn(ref, TEST_CREDENTIALS), { result: 'ok' })
+      // Ours get in beside them.
+      await applyPasswords({ socketFolder, port }, TEST_CREDENTIALS)
+      await queryAs(host, ref, 'select 1', 'ops')
+    } finally {
+      await Promise.all([session, ...held].map(client => client.end()))
+    }
+  })
+
   it('leaves nothing of its statements and parameters in the log', async () => {
     const { log } = instanceFolders(hostFolders(home), ref)
     const client = new pg.Client({ host: '127.0.0.1', port, user: 'app', password: app, database: 'app' })
