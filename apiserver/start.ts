@@ -4,6 +4,7 @@ import type { BackoffPolicy } from '../runtime/controller/backoff.ts'
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
 import { assertMigrated, readMigrations } from '../runtime/postgres/migrate.ts'
+import { untilBack } from '../runtime/postgres/until-back.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { personalTokens } from './auth/authenticate/personal-token.ts'
 import { LastUsed } from './auth/last-used.ts'
@@ -39,6 +40,8 @@ export interface ApiServerInstance extends ApiServerConfig {
   /** As the role that serves. */
   readonly databaseUrl: string
   readonly masterKey: Buffer
+  /** How long a start waits for a database that is away, because somebody brings it back; by default not at all. */
+  readonly databasePatienceMs?: number
   /** Waits between attempts to reach the resource store again; by default those for a store that thousands share. */
   readonly reconnect?: BackoffPolicy
 }
@@ -149,7 +152,9 @@ const httpServer = (
 export const startApiServer = async (config: ApiServerInstance, ports: ApiServerPorts): Promise<RunningApiServer> => {
   const { log, registry, store } = ports
   const { databaseUrl, operatorNamespace } = config
-  await assertMigrated(databaseUrl, await readMigrations(MIGRATIONS_FOLDER))
+  const migrations = await readMigrations(MIGRATIONS_FOLDER)
+  const patienceMs = config.databasePatienceMs ?? 0
+  await untilBack(() => assertMigrated(databaseUrl, migrations), patienceMs)
   const database = new Database({
     url: databaseUrl,
     log,
@@ -157,7 +162,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     statementTimeoutMs: config.databaseTimeoutMs,
   })
   try {
-    await checkServingRole(database)
+    await untilBack(() => checkServingRole(database), patienceMs)
   } catch (error) {
     await database.stop()
     throw error

@@ -9,9 +9,11 @@ import { SealedCredentials } from '../runtime/embedded/sealed-credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { PostgresBinaries } from '../runtime/postgres/binaries.ts'
 import type { RunAs } from '../runtime/postgres/run-as.ts'
+import { untilBack } from '../runtime/postgres/until-back.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import type { BoxConfig } from './config/config.ts'
 import type { HomeFolder } from './home-folder.ts'
+import { DATABASE_BACK_MS } from './start-control-plane.ts'
 
 /** What the ports are made of. */
 export interface PortOptions {
@@ -43,11 +45,15 @@ export interface Ports {
 export const openLocalPorts = async (options: PortOptions): Promise<Ports> => {
   const { storeUrl, masterKeys, home, binaries, account, postgres, log, registry } = options
   const stores: EmbeddedResourceStore[] = []
-  const credentials = await SealedCredentials.open({
-    url: storeUrl,
-    clientName: 'svc-credentials',
-    masterKeys,
-  })
+  const credentials = await untilBack(
+    () =>
+      SealedCredentials.open({
+        url: storeUrl,
+        clientName: 'svc-credentials',
+        masterKeys,
+      }),
+    DATABASE_BACK_MS,
+  )
   const { reach, ports } = postgres
   const host = await openLocalHost({
     home: home.dataRoot,

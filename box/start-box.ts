@@ -19,7 +19,7 @@ import { openLocalPorts, type PortOptions, type Ports } from './local-ports.ts'
 import { openLogFile } from './log-file.ts'
 import { readKeyring } from './master-key.ts'
 import type { Progress } from './progress.ts'
-import { postgresAccount, startControlPlane } from './start-control-plane.ts'
+import { DATABASE_BACK_MS, postgresAccount, startControlPlane } from './start-control-plane.ts'
 
 export interface StartOptions {
   readonly config: BoxConfig
@@ -146,6 +146,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
         ...apiConfig,
         databaseUrl: urls.serving,
         masterKey: keyring.current,
+        databasePatienceMs: DATABASE_BACK_MS,
         operatorNamespace: operatorSettings.namespace,
         reconnect: QUICK_RECONNECT_BACKOFF,
       },

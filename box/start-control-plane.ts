@@ -7,6 +7,7 @@ import type { PostgresBinaries } from '../runtime/postgres/binaries.ts'
 import { migrate, readMigrations } from '../runtime/postgres/migrate.ts'
 import { reachableBinaries } from '../runtime/postgres/reachable-binaries.ts'
 import { type RunAs, runAs } from '../runtime/postgres/run-as.ts'
+import { untilBack } from '../runtime/postgres/until-back.ts'
 import { BoxError } from './box-error.ts'
 import { type ControlPlaneUrls, controlPlaneUrls, ensureControlPlaneDatabases } from './control-plane-databases.ts'
 import { type ControlPlanePostgres, startControlPlanePostgres } from './control-plane-postgres.ts'
@@ -14,6 +15,9 @@ import type { HomeFolder } from './home-folder.ts'
 import type { Keyring } from './master-key.ts'
 import type { Progress } from './progress.ts'
 import { proveMasterKey } from './prove-master-key.ts'
+
+/** How long a start waits for a control-plane Postgres that dies while it starts. */
+export const DATABASE_BACK_MS = 30_000
 
 /** Who Postgres runs as. @throws BoxError when there is no such account */
 export const postgresAccount = (user: string | undefined): RunAs | undefined => {
@@ -50,12 +54,14 @@ export const startControlPlane = async (
     startControlPlanePostgres({ folder: home.controlPlane, account, binaries, log }),
   )
   try {
-    await proveMasterKey(postgres.address, keyring, home.dataRoot)
-    await ensureControlPlaneDatabases(home.secrets, postgres.address)
+    // Each step may be repeated, and Postgres is brought back should it die meanwhile.
+    await untilBack(() => proveMasterKey(postgres.address, keyring, home.dataRoot), DATABASE_BACK_MS)
+    await untilBack(() => ensureControlPlaneDatabases(home.secrets, postgres.address), DATABASE_BACK_MS)
     const urls = controlPlaneUrls(home.secrets, postgres.address)
     await progress.during('Bringing the databases up to date', async () => {
-      await migrate(urls.owner, await readMigrations(MIGRATIONS_FOLDER), log)
-      await migrateEmbeddedStore(urls.store, log)
+      const migrations = await readMigrations(MIGRATIONS_FOLDER)
+      await untilBack(() => migrate(urls.owner, migrations, log), DATABASE_BACK_MS)
+      await untilBack(() => migrateEmbeddedStore(urls.store, log), DATABASE_BACK_MS)
     })
     return { urls, postgres, binaries }
   } catch (error) {
