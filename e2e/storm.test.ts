@@ -11,6 +11,16 @@ import { Tenant } from './tenant.ts'
 
 const IDS = ['red', 'green', 'blue']
 
+/** The first found a fault once. A change is judged by storms that its predecessor weathered; `make storm` looks for new ones. */
+const WEATHERED = [739866246, 700589850, 668682052]
+
+/** STORM_SEED: a number to repeat one, `random` for a new one. */
+const seeds = (): readonly number[] => {
+  const chosen = process.env['STORM_SEED']
+  if (chosen === 'random') return [Math.floor(Math.random() * 2 ** 31)]
+  return chosen === undefined ? WEATHERED.slice(0, sized(1, 3)) : [Number(chosen)]
+}
+
 describe('a storm', function () {
   this.timeout(600_000)
   let box: BoxProcess
@@ -24,9 +34,7 @@ describe('a storm', function () {
     await box.remove()
   })
 
-  const seeds = Array.from({ length: sized(1, 3) }, () => Math.floor(Math.random() * 2 ** 31))
-  const chosen = process.env['STORM_SEED']
-  for (const seed of chosen === undefined ? seeds : [Number(chosen)])
+  for (const seed of seeds())
     it(`ends with everything in its place (STORM_SEED=${seed})`, async () => {
       const random = new SeededRandom(seed)
       const tenant = await Tenant.create(world)
