@@ -164,6 +164,27 @@ describe('the control plane dies after every change that it makes', function () 
     }
   }
 
+  /** Asks, and waits for the process to die of it: undefined. One that outlives its work answers the calls it made. */
+  const takenAlive = async (verb: Verb, id: string, key: string): Promise<string[] | undefined> => {
+    const { child } = box
+    const death = once(child, 'exit').then(() => undefined)
+    let answered: Answer<unknown> | undefined
+    const work = verb
+      .ask(tenant, id, key)
+      .then(async answer => {
+        answered = answer
+        return stepsOf(await askUntilAnswered(verb, id, key))
+      })
+      // A call that broke is the death's doing, which is seen a moment later.
+      .catch(async (error: unknown) => {
+        await sleep(5_000)
+        throw error
+      })
+    const taken = await Promise.race([death, work])
+    if (answered) assert.ok(answered.status < 500, answered.text)
+    return taken
+  }
+
   for (const [name, verb] of Object.entries(VERBS))
     it(`${name}: dies after each step in turn`, async () => {
       const undisturbed = freshId(name)
@@ -173,21 +194,26 @@ describe('the control plane dies after every change that it makes', function () 
       const steps = await stepsOf(answer)
       await judge(name, verb, undisturbed, answer)
       assert.ok(steps.length >= 1, 'The verb changed nothing')
-      const chosen = Array.from({ length: steps.length }, (_, index) => index + 1).filter(
-        number => sized(0, 1) === 1 || number === 1 + (name.length % steps.length),
-      )
+      // Which calls one verb takes varies: two reports become one on a busy machine, an earlier verb's last call is seen
+      // here. So a number may lie beyond the run's last call; then the run is an undisturbed one and must say so.
+      const numbers = Array.from({ length: steps.length }, (_, index) => index + 1)
+      const chosen = sized(0, 1) === 1 ? numbers : numbers.slice(0, 1 + (name.length % steps.length)).reverse()
+      let deaths = 0
       for (const dieAfter of chosen) {
         const id = freshId(name)
         const key = randomUUID()
         await verb.before(tenant, id)
         await order({ count: true, dieAfter })
-        const [asked] = await Promise.allSettled([verb.ask(tenant, id, key)])
-        const { code } = await box.ended(20_000)
-        assert.equal(code, null, `${name} did not die after step ${dieAfter}: ${steps[dieAfter - 1]}`)
-        await world.close()
-        await start()
-        if (asked.status === 'fulfilled') assert.ok(asked.value.status < 500, asked.value.text)
+        const taken = await takenAlive(verb, id, key)
+        if (taken) assert.ok(taken.length < dieAfter, `${name} did not die after step ${dieAfter}: ${taken.join(', ')}`)
+        else {
+          deaths++
+          await world.close()
+          await start()
+        }
         await judge(name, verb, id, await askUntilAnswered(verb, id, key))
+        if (deaths === 1 && sized(0, 1) === 0) break
       }
+      assert.ok(deaths > chosen.length / 2 || (deaths === 1 && sized(0, 1) === 0), `${deaths} of ${chosen.length} died`)
     })
 })
