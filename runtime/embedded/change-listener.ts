@@ -7,8 +7,8 @@ import { type BackoffPolicy, backoffMs } from '../controller/backoff.ts'
 import type { Log } from '../log/log.ts'
 import { endSession } from '../postgres/end-session.ts'
 import { Bell } from './bell.ts'
-import { connectionSettings } from './database.ts'
 import type { StoreMetrics } from './store-metrics.ts'
+import { connectionSettings } from './store-pool.ts'
 
 /** Called with the version of a change of the resource, or undefined when there may have been any. */
 export type Wake = (version: bigint | undefined) => void

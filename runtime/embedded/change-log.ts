@@ -1,7 +1,7 @@
 /** Reading the objects and the log of their changes: each function is one statement, and so one snapshot. */
 import type { Selector } from '../store/resource-store.ts'
-import type { Database } from './database.ts'
 import { OBJECT_COLUMNS, type ObjectRow } from './object-row.ts'
+import type { StorePool } from './store-pool.ts'
 
 /** A change as logged: the object afterwards, and its labels before (null for a new one). */
 export interface ChangeRow extends ObjectRow {
@@ -32,11 +32,11 @@ const selectorValues = (selector: Selector | undefined): readonly [string | null
 
 /** All objects that match, and the version they were read at. */
 export const readObjects = async (
-  database: Database,
+  pool: StorePool,
   resource: string,
   selector: Selector | undefined,
 ): Promise<{ readonly rows: readonly ObjectRow[]; readonly head: string }> => {
-  const rows = await database.query<{ head: string } & (ObjectRow | { name: null })>({
+  const rows = await pool.query<{ head: string } & (ObjectRow | { name: null })>({
     name: 'list',
     text: `select ${HEAD}, o.* from compaction left join (
              select ${OBJECT_COLUMNS} from objects where resource = $1
@@ -52,12 +52,12 @@ export const readObjects = async (
 
 /** The next changes of a resource after a version, those that matched or match the selector's labels. */
 export const readChanges = async (
-  database: Database,
+  pool: StorePool,
   resource: string,
   after: bigint,
   selector: Selector | undefined,
 ): Promise<ChangePage> => {
-  const rows = await database.query<{ head: string; through: string } & (ChangeRow | { type: null })>({
+  const rows = await pool.query<{ head: string; through: string } & (ChangeRow | { type: null })>({
     name: 'changes',
     text: `select ${HEAD}, through, c.* from compaction left join (
              select type, previous_labels, ${OBJECT_COLUMNS} from changes where version > $2 and resource = $1

@@ -1,7 +1,7 @@
 import type { Log } from '../log/log.ts'
 import { Bell } from './bell.ts'
-import type { Database } from './database.ts'
 import type { StoreMetrics } from './store-metrics.ts'
+import type { StorePool } from './store-pool.ts'
 
 /** How much of the change log stays: what is younger than `keepMs`, and the newest `keepAtLeast` versions anyway. */
 export interface Retention {
@@ -13,9 +13,9 @@ export interface Retention {
 const BATCH = 10_000
 
 /** Drops older changes; answers how many. Harmless when several clients do it at once. */
-export const compact = async (database: Database, { keepMs, keepAtLeast }: Retention): Promise<number> => {
+export const compact = async (pool: StorePool, { keepMs, keepAtLeast }: Retention): Promise<number> => {
   for (let total = 0; ; ) {
-    const [row] = await database.query<{ dropped: string }>({
+    const [row] = await pool.query<{ dropped: string }>({
       name: 'compact',
       text: `select compact_changes($1 * interval '1 millisecond', $2, $3) as dropped`,
       values: [keepMs, keepAtLeast, BATCH],
@@ -32,10 +32,10 @@ export class Compactor {
   readonly #loop: Promise<void>
   #stopped = false
 
-  constructor(database: Database, retention: Retention, everyMs: number, log: Log, metrics: StoreMetrics) {
+  constructor(pool: StorePool, retention: Retention, everyMs: number, log: Log, metrics: StoreMetrics) {
     this.#loop = this.#run(everyMs, async () => {
       try {
-        metrics.compacted(await compact(database, retention))
+        metrics.compacted(await compact(pool, retention))
       } catch (error) {
         metrics.failed('compaction')
         log.warn({ err: error }, 'Cannot compact the log of resource changes, trying again later')

@@ -20,10 +20,10 @@ import { isStoreError, StoreError } from '../store/store-error.ts'
 import { ChangeListener } from './change-listener.ts'
 import { readObjects } from './change-log.ts'
 import { Compactor, compact, type Retention } from './compaction.ts'
-import { Database, type Statement } from './database.ts'
 import { type Change, creationOf, deletedObject, patchedObject, statusPatchedObject } from './object-changes.ts'
 import { OBJECT_COLUMNS, type ObjectRow, resourceFromRow, resourceOf } from './object-row.ts'
 import { type StoreMetrics, silentMetrics, storeMetrics } from './store-metrics.ts'
+import { type Statement, StorePool } from './store-pool.ts'
 import { type WatchOptions, watchChanges } from './watch-changes.ts'
 
 export interface EmbeddedStoreOptions {
@@ -51,7 +51,7 @@ export class EmbeddedResourceStore implements ResourceStore {
   readonly #options: EmbeddedStoreOptions
   readonly #log: Log
   readonly #metrics: StoreMetrics
-  readonly #database: Database
+  readonly #pool: StorePool
   readonly #listener: ChangeListener
   readonly #compactor: Compactor
   readonly #closed = new AbortController()
@@ -64,10 +64,10 @@ export class EmbeddedResourceStore implements ResourceStore {
     this.#log = (options.log ?? silentLog).child({ store: clientName })
     this.#metrics = options.registry === undefined ? silentMetrics : storeMetrics(options.registry, clientName)
     const shared = { log: this.#log, metrics: this.#metrics }
-    this.#database = new Database({ url, applicationName: clientName, maxConnections: options.maxConnections ?? 6 })
+    this.#pool = new StorePool({ url, applicationName: clientName, maxConnections: options.maxConnections ?? 6 })
     this.#listener = new ChangeListener({ url, applicationName: `${clientName} listener`, ...shared })
     this.#compactor = new Compactor(
-      this.#database,
+      this.#pool,
       options.retention ?? DEFAULT_RETENTION,
       options.compactEveryMs ?? 60_000,
       this.#log,
@@ -77,12 +77,12 @@ export class EmbeddedResourceStore implements ResourceStore {
 
   async identity(): Promise<string> {
     return this.#timed('identity', async () => {
-      await this.#database.query({
+      await this.#pool.query({
         name: 'identify',
         text: 'insert into store_identity (identity) values ($1) on conflict do nothing',
         values: [randomUUID()],
       })
-      const [row] = await this.#database.query<{ identity: string }>({
+      const [row] = await this.#pool.query<{ identity: string }>({
         name: 'identity',
         text: 'select identity::text from store_identity',
         values: [],
@@ -94,7 +94,7 @@ export class EmbeddedResourceStore implements ResourceStore {
 
   async get<R extends Resource>(type: ResourceType<R>, key: ResourceKey): Promise<R | undefined> {
     return this.#timed('get', async () => {
-      const [row] = await this.#database.query<ObjectRow>({
+      const [row] = await this.#pool.query<ObjectRow>({
         name: 'get',
         text: `select ${OBJECT_COLUMNS} from objects where resource = $1 and namespace = $2 and name = $3`,
         values: [resourceOf(type), key.namespace, key.name],
@@ -105,14 +105,14 @@ export class EmbeddedResourceStore implements ResourceStore {
 
   async list<R extends Resource>(type: ResourceType<R>, selector?: Selector): Promise<ResourceList<R>> {
     return this.#timed('list', async () => {
-      const { rows, head } = await readObjects(this.#database, resourceOf(type), selector)
+      const { rows, head } = await readObjects(this.#pool, resourceOf(type), selector)
       return { items: rows.map(row => resourceFromRow(type, row)), resourceVersion: head }
     })
   }
 
   watch<R extends Resource>(type: ResourceType<R>, options: WatchOptions): AsyncIterable<WatchEvent<R>> {
     return watchChanges(type, options, {
-      database: this.#database,
+      pool: this.#pool,
       listener: this.#listener,
       log: this.#log,
       metrics: this.#metrics,
@@ -126,7 +126,7 @@ export class EmbeddedResourceStore implements ResourceStore {
     return this.#timed('create', async () => {
       const { next, body } = creationOf(type, resource, randomUUID(), this.#options.clientName)
       const { namespace, name, uid, labels } = next.metadata
-      const [row] = await this.#database.query<ObjectRow>({
+      const [row] = await this.#pool.query<ObjectRow>({
         name: 'create',
         text: `select ${OBJECT_COLUMNS} from create_object($1, $2, $3, $4, $5, $6)`,
         values: [resourceOf(type), namespace, name, uid, JSON.stringify(labels), body],
@@ -172,7 +172,7 @@ export class EmbeddedResourceStore implements ResourceStore {
 
   /** Drops changes older than a retention from the log now, beside what happens by itself; answers how many. */
   async compact(retention: Retention): Promise<number> {
-    return compact(this.#database, retention)
+    return compact(this.#pool, retention)
   }
 
   /** Ends watches (with `Unavailable`), loops and connections; waits for calls under way. Harmless when repeated. */
@@ -183,7 +183,7 @@ export class EmbeddedResourceStore implements ResourceStore {
   async #close(): Promise<void> {
     this.#closed.abort()
     await Promise.all([this.#compactor.stop(), this.#listener.stop()])
-    await this.#database.end()
+    await this.#pool.end()
   }
 
   /** Locks the object, lets `judge` say what becomes of it, writes that; answers the object as it then is. */
@@ -193,7 +193,7 @@ export class EmbeddedResourceStore implements ResourceStore {
     judge: (current: R, now: Date) => Change<R> | undefined,
   ): Promise<R> {
     let answer: R | undefined
-    const written = await this.#database.readJudgeWrite<ObjectRow & { now: Date }, { version: string }>(
+    const written = await this.#pool.readJudgeWrite<ObjectRow & { now: Date }, { version: string }>(
       {
         name: 'lock',
         text: `select ${OBJECT_COLUMNS}, date_trunc('milliseconds', clock_timestamp()) as now

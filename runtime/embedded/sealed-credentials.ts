@@ -6,8 +6,8 @@ import { createSealer, type MasterKeys, SealError, type Sealer, type SealPlace }
 import type { CredentialOwner, CredentialSet, Credentials } from '../credentials/credentials.ts'
 import { CREDENTIAL_ROLES } from '../credentials/credentials.ts'
 import { StoreError } from '../store/store-error.ts'
-import { Database } from './database.ts'
 import { CANARY, CANARY_TEXT } from './seal-canary.ts'
+import { StorePool } from './store-pool.ts'
 
 export interface SealedCredentialsOptions {
   /** The database of the embedded store, migrated. */
@@ -32,11 +32,11 @@ const placeOf = (uid: string, version: string): SealPlace => ({
 })
 
 export class SealedCredentials implements Credentials {
-  readonly #database: Database
+  readonly #pool: StorePool
   readonly #sealer: Sealer
 
-  private constructor(database: Database, sealer: Sealer) {
-    this.#database = database
+  private constructor(pool: StorePool, sealer: Sealer) {
+    this.#pool = pool
     this.#sealer = sealer
   }
 
@@ -46,13 +46,13 @@ export class SealedCredentials implements Credentials {
    */
   static async open({ url, clientName, masterKeys }: SealedCredentialsOptions): Promise<SealedCredentials> {
     const sealer = createSealer(masterKeys)
-    const database = new Database({ url, applicationName: clientName, maxConnections: MAX_CONNECTIONS })
-    const credentials = new SealedCredentials(database, sealer)
+    const pool = new StorePool({ url, applicationName: clientName, maxConnections: MAX_CONNECTIONS })
+    const credentials = new SealedCredentials(pool, sealer)
     try {
       await credentials.#proveKey()
       await credentials.#rewrap()
     } catch (error) {
-      await database.end()
+      await pool.end()
       throw error
     }
     return credentials
@@ -70,7 +70,7 @@ export class SealedCredentials implements Credentials {
     for (;;) {
       const version = String(BigInt((await this.#rows(uid))[0]?.version ?? 0) + 1n)
       const sealed = this.#sealer.seal(placeOf(uid, version), text)
-      const rows = await this.#database.query({
+      const rows = await this.#pool.query({
         name: 'write-credentials',
         text: `insert into credentials as kept (uid, namespace, name, version, kid, sealed) values ($1, $2, $3, $4, $5, $6)
                on conflict (uid) do update set namespace = $2, name = $3, version = $4, kid = $5, sealed = $6, updated_at = now()
@@ -83,7 +83,7 @@ export class SealedCredentials implements Credentials {
   }
 
   async delete({ uid }: CredentialOwner): Promise<void> {
-    await this.#database.query({
+    await this.#pool.query({
       name: 'delete-credentials',
       text: 'delete from credentials where uid = $1',
       values: [uid],
@@ -92,11 +92,11 @@ export class SealedCredentials implements Credentials {
 
   /** Waits for calls under way, then closes the connections. */
   async close(): Promise<void> {
-    await this.#database.end()
+    await this.#pool.end()
   }
 
   async #rows(uid: string): Promise<CredentialRow[]> {
-    return this.#database.query<CredentialRow>({
+    return this.#pool.query<CredentialRow>({
       name: 'read-credentials',
       text: 'select version, sealed from credentials where uid = $1',
       values: [uid],
@@ -104,7 +104,7 @@ export class SealedCredentials implements Credentials {
   }
 
   async #proveKey(): Promise<void> {
-    const [row] = await this.#database.query<{ sealed: string }>({
+    const [row] = await this.#pool.query<{ sealed: string }>({
       name: 'prove-key',
       // Two first starts at once: the second insert finds the first one's row, and the update lets it be read.
       text: `insert into seal_canary as canary (sealed) values ($1)
@@ -123,7 +123,7 @@ export class SealedCredentials implements Credentials {
     }
     if (opened !== CANARY_TEXT) throw new SealError('The canary row was changed')
     if (this.#isCurrent(row.sealed)) return
-    await this.#database.query({
+    await this.#pool.query({
       name: 'rewrap-canary',
       text: 'update seal_canary set sealed = $1 where sealed = $2',
       values: [this.#sealer.rewrap(CANARY, row.sealed), row.sealed],
@@ -131,13 +131,13 @@ export class SealedCredentials implements Credentials {
   }
 
   async #rewrap(): Promise<void> {
-    const rows = await this.#database.query<CredentialRow & { uid: string }>({
+    const rows = await this.#pool.query<CredentialRow & { uid: string }>({
       name: 'find-stragglers',
       text: 'select uid, version, sealed from credentials where kid <> $1',
       values: [this.#sealer.kid],
     })
     for (const { uid, version, sealed } of rows)
-      await this.#database.query({
+      await this.#pool.query({
         name: 'rewrap-credentials',
         text: 'update credentials set kid = $1, sealed = $2 where uid = $3 and sealed = $4',
         values: [this.#sealer.kid, this.#sealer.rewrap(placeOf(uid, version), sealed), uid, sealed],

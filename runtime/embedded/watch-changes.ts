@@ -10,12 +10,12 @@ import { StoreError } from '../store/store-error.ts'
 import { Bell } from './bell.ts'
 import type { ChangeListener } from './change-listener.ts'
 import { type ChangePage, type ChangeRow, readChanges } from './change-log.ts'
-import type { Database } from './database.ts'
 import { resourceFromRow, resourceOf } from './object-row.ts'
 import type { StoreMetrics } from './store-metrics.ts'
+import type { StorePool } from './store-pool.ts'
 
 export interface WatchContext {
-  readonly database: Database
+  readonly pool: StorePool
   readonly listener: ChangeListener
   readonly log: Log
   readonly metrics: StoreMetrics
@@ -61,7 +61,7 @@ export async function* watchChanges<R extends Resource>(
   { from, selector, signal }: WatchOptions,
   context: WatchContext,
 ): AsyncGenerator<WatchEvent<R>, void, undefined> {
-  const { database, log, metrics } = context
+  const { pool, log, metrics } = context
   const resource = resourceOf(type)
   const bell = new Bell()
   const ring = (): void => bell.ring()
@@ -111,7 +111,7 @@ export async function* watchChanges<R extends Resource>(
   /** The next page, or undefined when the database does not answer. */
   async function readPage(): Promise<ChangePage | undefined> {
     try {
-      const page = await readChanges(database, resource, place, selector)
+      const page = await readChanges(pool, resource, place, selector)
       failures = 0
       return page
     } catch (error) {

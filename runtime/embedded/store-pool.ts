@@ -11,7 +11,7 @@ export interface Statement {
   readonly values: readonly unknown[]
 }
 
-export interface DatabaseOptions {
+export interface StorePoolOptions {
   readonly url: string
   /** Shown in pg_stat_activity. */
   readonly applicationName: string
@@ -61,11 +61,11 @@ const settled = async <T extends readonly unknown[]>(promises: { [K in keyof T]:
 }
 
 /** A bounded pool. All methods throw StoreErrors. */
-export class Database {
+export class StorePool {
   readonly #pool: pg.Pool
   #ended: Promise<void> | undefined
 
-  constructor(options: DatabaseOptions) {
+  constructor(options: StorePoolOptions) {
     // The driver's types do not know `pipeline` yet.
     const config: pg.PoolConfig & { pipeline: boolean } = {
       ...connectionSettings(options.url, options.applicationName),
