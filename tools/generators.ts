@@ -9,7 +9,9 @@ import { customResourceDefinition } from '../crds/custom-resource-definition.ts'
 import { deletionRecordKind } from '../crds/deletion-record-type.ts'
 import { environmentKind } from '../crds/environment-type.ts'
 import { operatorEnv } from '../operator/config/env.ts'
+import { ENVIRONMENT_RECIPE } from '../operator/host/database-roles.ts'
 import { type ConfigSection, renderConfigDocs } from './config-docs.ts'
+import { templateSql } from './template-sql.ts'
 
 export interface Generator {
   /** From the root of the repository. */
@@ -40,4 +42,5 @@ export const GENERATORS: readonly Generator[] = [
     render: () => `${JSON.stringify(openApiDocument(Object.values(ROUTES), accessSentence), undefined, 2)}\n`,
   },
   { path: 'docs/config.md', render: () => renderConfigDocs(CONFIG) },
+  { path: 'images/postgres/template.sql', render: () => templateSql(ENVIRONMENT_RECIPE) },
 ]

@@ -2,7 +2,7 @@
 import { matchesVerifier, scramVerifier } from '../../../lib/credentials/scram-verifier.ts'
 import type { CredentialSet } from '../../../runtime/credentials/credentials.ts'
 import type { SocketAddress } from '../../../runtime/postgres/server-process.ts'
-import { APP_ROLE, OPS_ROLE } from './database-roles.ts'
+import { APP_ROLE, OPS_ROLE } from '../database-roles.ts'
 import { asSuperuser } from './superuser-session.ts'
 
 /** What the tenant may open at once; ours come on top. */

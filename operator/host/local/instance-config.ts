@@ -1,7 +1,7 @@
 /** What an instance's server is told: its size, its place, and who may sign in from where. */
 import { type ServerConfig, writeConfigFiles } from '../../../runtime/postgres/config-files.ts'
 import { COMMON_SETTINGS, type PasswordAccess, sizedSettings } from '../../../runtime/postgres/settings.ts'
-import { APP_DATABASE, APP_ROLE, OPS_ROLE } from './database-roles.ts'
+import { APP_DATABASE, APP_ROLE, OPS_ROLE } from '../database-roles.ts'
 import type { InstanceFolders } from './folders.ts'
 import type { Intent } from './intent.ts'
 import type { Surroundings } from './surroundings.ts'

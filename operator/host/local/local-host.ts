@@ -15,6 +15,7 @@ import { type PostgresBinaries, postgresVersion } from '../../../runtime/postgre
 import { isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
 import type { RunAs } from '../../../runtime/postgres/run-as.ts'
 import { ensureTemplate, type Template } from '../../../runtime/postgres/template-folder.ts'
+import { ENVIRONMENT_RECIPE } from '../database-roles.ts'
 import {
   ConditionError,
   type Destroyed,
@@ -26,7 +27,6 @@ import {
   type SignIn,
 } from '../host.ts'
 import { applyPasswords } from './apply-roles.ts'
-import { ENVIRONMENT_RECIPE } from './database-roles.ts'
 import { conditionError, failureOf } from './failure-reason.ts'
 import { type HostFolders, hostFolders, INTENT_FILE, instanceFolders, REMOVED_PREFIX } from './folders.ts'
 import { Instance } from './instance.ts'

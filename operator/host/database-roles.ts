@@ -2,7 +2,7 @@
  * The roles and the database of an environment, made once in the template; an environment only gets its passwords.
  * The tenant's role owns schema `public` and not the database: an owner could change settings for our own sessions.
  */
-import type { TemplateRecipe } from '../../../runtime/postgres/template-folder.ts'
+import type { TemplateRecipe } from '../../runtime/postgres/template-folder.ts'
 
 export const APP_DATABASE = 'app'
 export const APP_ROLE = 'app'
