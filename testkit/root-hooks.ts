@@ -1,3 +1,4 @@
+import { clearAtEnd } from './at-end.ts'
 import { stopTestCluster } from './postgres.ts'
 import { removeTestFolders } from './server-files.ts'
 
@@ -5,6 +6,7 @@ import { removeTestFolders } from './server-files.ts'
 export const mochaHooks = {
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(120_000)
+    await clearAtEnd()
     await stopTestCluster()
     removeTestFolders()
   },
