@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help setup up down reset user check generate format test verify storm bench
+.PHONY: help setup up down reset user check generate format test verify storm bench images
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -49,3 +49,6 @@ storm: setup ## ten storms of random faults, each with a seed to repeat it by; b
 
 bench: setup ## measures everything and writes docs/benchmarks.md
 	@node bench/run.ts
+
+images: ## builds the container images with docker, podman or buildah; SAVE=folder writes archives too
+	@tools/images.sh
