@@ -47,6 +47,8 @@ export interface TestApiServer {
   /** Every line that was logged. */
   readonly logged: readonly string[]
   readonly nobody: ApiClient
+  /** The URL of another replica, on the same databases. */
+  startReplica(): Promise<string>
   /** Makes a user who is a member of nothing. */
   makeCaller(name: string, options?: { readonly isOperator?: boolean }): Promise<ApiCaller>
   /** The resource of an environment, as it is in the store. */
@@ -71,25 +73,29 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
   const credentials = memoryCredentials()
   const registry = new Registry()
   const logged: string[] = []
-  const server = await startApiServer(
-    {
-      ...apiServerConfig(options.environment ?? {}),
-      listen: { host: '127.0.0.1', port: 0 },
-      limits: NO_LIMITS,
-      stop: { graceMs: 0, drainMs: 20_000 }, // tests keep connections open and tell nobody
-      ...options.config,
-      databaseUrl: options.databaseUrl?.(plane) ?? plane.url('svc_api'),
-      masterKey: randomBytes(32),
-    },
-    {
-      store,
-      credentials,
-      registry,
-      log: jsonLog({ write: line => void logged.push(line) }, 'debug'),
-      caCertificate: options.caCertificate,
-      tenantAddress: options.tenantAddress,
-    },
-  )
+  const masterKey = randomBytes(32)
+  const start = (metrics: Registry): Promise<RunningApiServer> =>
+    startApiServer(
+      {
+        ...apiServerConfig(options.environment ?? {}),
+        listen: { host: '127.0.0.1', port: 0 },
+        limits: NO_LIMITS,
+        stop: { graceMs: 0, drainMs: 20_000 }, // tests keep connections open and tell nobody
+        ...options.config,
+        databaseUrl: options.databaseUrl?.(plane) ?? plane.url('svc_api'),
+        masterKey,
+      },
+      {
+        store,
+        credentials,
+        registry: metrics,
+        log: jsonLog({ write: line => void logged.push(line) }, 'debug'),
+        caCertificate: options.caCertificate,
+        tenantAddress: options.tenantAddress,
+      },
+    )
+  const server = await start(registry)
+  const replicas: RunningApiServer[] = []
   const operator: StandinOperator | undefined = options.operator === false ? undefined : startStandinOperator(embedded)
   await server.ready
   return {
@@ -101,6 +107,11 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
     registry,
     logged,
     nobody: new ApiClient(server.url),
+    startReplica: async () => {
+      const replica = await start(new Registry())
+      replicas.push(replica)
+      return replica.url
+    },
     makeCaller: async (name, { isOperator = false } = {}) => {
       const made = await makeUser(plane.database, {
         email: `${randomUUID()}@example.com`,
@@ -117,7 +128,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
         name: environmentName({ organizationId, projectId, environmentId }),
       }),
     stop: async () => {
-      await server.stop()
+      await Promise.all([server, ...replicas].map(each => each.stop()))
       await operator?.stop()
       await embedded.close()
       await plane.database.stop()
