@@ -3,7 +3,7 @@ import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import type { OperatorConfig } from './config/config.ts'
-import type { Namespaces } from './environment/observe.ts'
+import type { Namespaces } from './environment/namespaces.ts'
 import type { Host } from './host/host.ts'
 
 /** What the operator is given: its ports, and where it tells about itself. */
@@ -15,6 +15,8 @@ export interface OperatorPorts {
   readonly registry: Registry
   /** Where namespaces carry labels; left out where there are none. */
   readonly namespaces?: Namespaces
+  /** Where several operators run: settles once this one leads. Until then it only keeps its caches full. */
+  readonly elected?: Promise<unknown>
 }
 
 /** Everything that the operator's loops share. */

@@ -10,6 +10,8 @@ export interface Operator {
    * `updating` by then. Rejects when the operator is stopped before.
    */
   ready(): Promise<void>
+  /** Resolves once the caches are full, elected or not. */
+  readonly synced: Promise<void>
   readonly health: EnvironmentController['health']
   /** Ends every loop and waits for what runs; databases are left as they are. */
   stop(): Promise<void>
@@ -18,16 +20,22 @@ export interface Operator {
 export const startOperator = (config: OperatorConfig, ports: OperatorPorts): Operator => {
   const context = operatorContext(config, ports)
   const environments = startEnvironmentController(context)
-  const stopSweep = startDeletionRecordSweep({
-    ...context,
-    namespace: config.namespace,
-    keepMs: config.keepDeletionRecordsMs,
-  })
+  const sweeping = { ...context, namespace: config.namespace, keepMs: config.keepDeletionRecordsMs }
+  let stopped = false
+  let stopSweep: (() => Promise<void>) | undefined
+  const startSweep = (): void => {
+    if (!stopped) stopSweep = startDeletionRecordSweep(sweeping)
+  }
+  if (ports.elected === undefined) startSweep()
+  // Who is never elected never sweeps.
+  else void ports.elected.then(startSweep, () => undefined)
   return {
     ready: () => environments.ready,
+    synced: environments.synced,
     health: environments.health,
     stop: async () => {
-      await Promise.all([environments.stop(), stopSweep()])
+      stopped = true
+      await Promise.all([environments.stop(), stopSweep?.()])
     },
   }
 }

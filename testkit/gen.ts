@@ -104,7 +104,7 @@ export const observedOf = (
 ): Observed => {
   const blankly = { ...blank(made.metadata.uid, 30_000), ...seen.recollection }
   return {
-    namespaceLabels: undefined,
+    namespace: undefined,
     instance: undefined,
     credentials: 'present',
     signIn: undefined,

@@ -11,7 +11,8 @@ import { isLegalMove, type Phase } from '../lib/model/environment.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import type { ResourceKey } from '../lib/model/resource.ts'
 import { operatorConfig } from '../operator/config/config.ts'
-import type { Namespaces } from '../operator/environment/observe.ts'
+import type { Namespaces } from '../operator/environment/namespaces.ts'
+import { freshReader } from '../operator/environment/reader.ts'
 import { createReconciler, type EnvironmentReconciler } from '../operator/environment/reconciler.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
@@ -65,10 +66,11 @@ export const operatorWorld = (
       return after
     },
   }
+  const storePorts = (counted: ResourceStore) => ({ store: counted, reader: freshReader(counted) })
   const restart = (dieAfter?: number): void => {
     counter = callCounter({ dieAfter })
     reconciler = createReconciler({
-      store: countingStore(watched, counter),
+      ...storePorts(countingStore(watched, counter)),
       credentials: countingCredentials(credentials, counter),
       host: countingHost(host, counter),
       recordsNamespace: CONFIG.namespace,

@@ -10,6 +10,8 @@ export interface OperatorConfig {
   readonly namespace: string
   readonly concurrency: number
   readonly resyncMs: number
+  /** Environments are read from a cache that is no older than our own writes, and not from the store at every look. */
+  readonly readsCache: boolean
   readonly limits: Limits
   readonly keepDeletionRecordsMs: number
   readonly defaults: DefaultFigures
@@ -22,16 +24,25 @@ const EXPIRY_GRACE_MS = 60_000
 const MAX_FAILED_STARTS = 5
 const DAY_MS = 86_400_000
 
-/** The operator's configuration. @throws ConfigError */
-export const operatorConfig = (environment: Environment): OperatorConfig => {
+/** How often things are looked at that nobody said anything about: what tells by itself is asked less often. */
+const PACE = {
+  local: { resyncSeconds: 30, proofSeconds: 300, proofAtStart: true, readsCache: false },
+  kubernetes: { resyncSeconds: 600, proofSeconds: 3600, proofAtStart: false, readsCache: true },
+} as const
+
+/** The operator's configuration, for where its databases run. @throws ConfigError */
+export const operatorConfig = (environment: Environment, place: keyof typeof PACE = 'local'): OperatorConfig => {
+  const { resyncSeconds, proofSeconds, proofAtStart, readsCache } = PACE[place]
   const env = parseEnv(operatorEnv, environment)
   return Object.freeze({
     namespace: env.SERVICE_OPERATOR_NAMESPACE,
+    readsCache,
     concurrency: env.SERVICE_OPERATOR_CONCURRENCY,
-    resyncMs: env.SERVICE_OPERATOR_RESYNC_SECONDS * 1000,
+    resyncMs: (env.SERVICE_OPERATOR_RESYNC_SECONDS ?? resyncSeconds) * 1000,
     limits: {
       attemptDeadlineMs: env.SERVICE_OPERATOR_ATTEMPT_SECONDS * 1000,
-      proofEveryMs: env.SERVICE_OPERATOR_PROOF_SECONDS * 1000,
+      proofEveryMs: (env.SERVICE_OPERATOR_PROOF_SECONDS ?? proofSeconds) * 1000,
+      proofAtStart,
       maxFailedStarts: MAX_FAILED_STARTS,
       expiryGraceMs: EXPIRY_GRACE_MS,
     },

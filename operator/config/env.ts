@@ -1,14 +1,19 @@
 import { z } from 'zod'
 
-/** A whole number within bounds, left out: `fallback`. */
-const count = (least: number, most: number, fallback: number, description: string) =>
+const wholeNumber = (least: number, most: number) =>
   z
     .string()
     .regex(/^\d{1,9}$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.int().min(least).max(most))
-    .default(fallback)
-    .describe(description)
+
+/** A whole number within bounds, left out: `fallback`. */
+const count = (least: number, most: number, fallback: number, description: string) =>
+  wholeNumber(least, most).default(fallback).describe(description)
+
+/** A whole number within bounds whose default depends on where databases run. */
+const optionalCount = (least: number, most: number, description: string) =>
+  wholeNumber(least, most).optional().describe(description)
 
 const FIGURES = /^cpu=[^,=]+,memory=[^,=]+,storage=[^,=]+,maxConnections=\d{1,5}$/
 const figures = (kind: string, fallback: string) =>
@@ -28,13 +33,16 @@ export const operatorEnv = z.object({
     .default('svc-system')
     .describe('Namespace of the operator’s own resources: where it leaves DeletionRecords'),
   SERVICE_OPERATOR_CONCURRENCY: count(1, 256, 16, 'Environments that are worked on at once'),
-  SERVICE_OPERATOR_RESYNC_SECONDS: count(
+  SERVICE_OPERATOR_RESYNC_SECONDS: optionalCount(
     5,
-    3600,
-    30,
-    'How often an environment is looked at when nothing happens, give or take a fifth',
+    86_400,
+    'How often an environment is looked at when nothing happens, give or take a fifth; by default 30, on Kubernetes 600',
   ),
-  SERVICE_OPERATOR_PROOF_SECONDS: count(5, 86_400, 300, 'How often a sign-in to a ready environment is proven again'),
+  SERVICE_OPERATOR_PROOF_SECONDS: optionalCount(
+    5,
+    86_400,
+    'How often a sign-in to a ready environment is proven again; by default 300, on Kubernetes 3600',
+  ),
   SERVICE_OPERATOR_ATTEMPT_SECONDS: count(
     10,
     86_400,

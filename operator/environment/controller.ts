@@ -7,30 +7,39 @@ import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { keyOf, keyText, type ResourceKey } from '../../lib/model/resource.ts'
 import { Cache } from '../../runtime/controller/cache.ts'
+import { ConsistencyGate } from '../../runtime/controller/consistency-gate.ts'
 import { type ControlLoops, startControlLoops } from '../../runtime/controller/control-loops.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { controlMetrics } from '../../runtime/controller/metrics.ts'
+import { notingStore } from '../../runtime/controller/noting-store.ts'
+import type { ControlMetrics } from '../../runtime/controller/observers.ts'
 import { anyOf, generationChanged, labelsOrAnnotationsChanged } from '../../runtime/controller/predicates.ts'
 import { Reflector } from '../../runtime/controller/reflector.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import type { OperatorContext } from '../context.ts'
 import { phaseMetrics } from './phase-metrics.ts'
+import { cachedReader, freshReader } from './reader.ts'
 import { createReconciler } from './reconciler.ts'
 
 export interface EnvironmentController {
   /** Resolves once every environment that was there at the start has been judged, so that no status claims too much. */
   readonly ready: Promise<void>
+  /** Resolves once the caches are full, elected or not. */
+  readonly synced: Promise<void>
   readonly health: ControlLoops['health']
   /** Takes no more keys and waits for what runs. */
   stop(): Promise<void>
 }
 
 export const startEnvironmentController = (context: OperatorContext): EnvironmentController => {
-  const { config, store, host, log, registry } = context
+  const { config, host, log, registry, namespaces } = context
   const firstLook = firstLooks()
   const metrics = controlMetrics(registry)
+  const { store, reader, cache, reflector } = source(context, metrics)
   const reconciler = createReconciler({
     ...context,
+    store,
+    reader,
     recordsNamespace: config.namespace,
     defaults: config.defaults,
     limits: config.limits,
@@ -53,30 +62,30 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
       }
     },
   })
-  const cache = new Cache<Environment>({ log, transform: withoutStatus })
   controller.watch(cache, { predicate: anyOf(generationChanged, labelsOrAnnotationsChanged) })
-  const unsubscribe = host.onChange(key => {
+  const unsubscribeHost = host.onChange(key => {
     reconciler.suspect(key)
     controller.enqueue(key)
   })
-  const reflector = new Reflector({
-    store,
-    type: environmentType,
-    sink: cache,
-    log,
-    metrics,
-    backoff: config.reconnect,
-    name: 'operator/Environment',
+  const unsubscribeNamespaces = namespaces?.onChange(namespace => {
+    for (const environment of cache.list({ namespace })) controller.enqueue(keyOf(environment))
   })
-  const loops = startControlLoops({ reflectors: [reflector], caches: [cache], controllers: [controller] })
+  const loops = startControlLoops({
+    reflectors: [reflector],
+    caches: [cache],
+    controllers: [controller],
+    elected: context.elected,
+  })
   const ready = loops.ready.then(() => firstLook.allOf(cache.list().map(keyOf)))
   // Whoever stops before it was ready may never have looked.
   ready.catch(() => undefined)
   return {
     ready,
+    synced: loops.synced,
     health: loops.health,
     stop: async () => {
-      unsubscribe()
+      unsubscribeHost()
+      unsubscribeNamespaces?.()
       firstLook.giveUp()
       const drained = await loops.stop()
       if (!drained) log.warn({}, 'The environment controller stopped before everything that ran had ended')
@@ -84,7 +93,27 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
   }
 }
 
-/** The reconciler reads resources afresh: the cache only has to know that they are there and when their spec moves. */
+/** Where Environments come from: what feeds the controller, where the reconciler reads them, and through what it writes. */
+const source = (context: OperatorContext, metrics: ControlMetrics) => {
+  const { config, log } = context
+  const cache = new Cache<Environment>({ log, ...(config.readsCache ? {} : { transform: withoutStatus }) })
+  const reflector = new Reflector({
+    store: context.store,
+    type: environmentType,
+    sink: cache,
+    log,
+    metrics,
+    backoff: config.reconnect,
+    name: 'operator/Environment',
+  })
+  if (!config.readsCache) return { store: context.store, reader: freshReader(context.store), cache, reflector }
+  const gate = new ConsistencyGate({ observer: metrics.forGate() })
+  const store = notingStore(context.store, gate, environmentType)
+  const reader = cachedReader({ store, cache, gate, seenUpTo: () => reflector.seenUpTo })
+  return { store, reader, cache, reflector }
+}
+
+/** Where the reconciler reads afresh, the cache only has to know that resources are there and when their spec moves. */
 const withoutStatus = ({ status: _, ...rest }: Environment): Environment => rest
 
 /** Keeps account of which environments were judged since the start. */

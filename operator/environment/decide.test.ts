@@ -25,6 +25,9 @@ import { decide } from './decide.ts'
 
 const { limits } = operatorConfig({})
 
+const labelled = (labels: Record<string, string>, terminating = false) => ({ labels, terminating })
+const OURS = { 'svc.internal/organization': 'acme', 'svc.internal/project': 'shop' }
+
 const ROWS: readonly DecisionRow[] = [
   // What comes before all that
   ...(['requested', 'provisioning', 'ready', 'suspended', 'updating', 'failed_recoverable'] as const).map(
@@ -59,7 +62,7 @@ const ROWS: readonly DecisionRow[] = [
   {
     because: 'a namespace of somebody else is not ours to work in',
     given: [],
-    seen: { namespaceLabels: { 'svc.internal/organization': 'evil', 'svc.internal/project': 'shop' } },
+    seen: { namespace: labelled({ 'svc.internal/organization': 'evil', 'svc.internal/project': 'shop' }) },
     phase: 'requested',
     conditions: ['Stalled=True/NamespaceMismatch'],
   },
@@ -67,11 +70,25 @@ const ROWS: readonly DecisionRow[] = [
     because: 'a namespace that says the same is',
     given: [],
     seen: {
-      namespaceLabels: { 'svc.internal/organization': 'acme', 'svc.internal/project': 'shop' },
+      namespace: labelled(OURS),
       instance: instance('absent'),
     },
     phase: 'provisioning',
     action: 'start',
+  },
+  {
+    because: 'in a namespace that is being deleted nothing is made',
+    given: [request('create')],
+    seen: { namespace: labelled(OURS, true), instance: instance('absent') },
+    phase: 'requested',
+    conditions: ['Stalled=True/NamespaceTerminating'],
+  },
+  {
+    because: 'in a namespace that is being deleted a deletion goes on as anywhere',
+    given: [inPhase('ready'), everReady, deletionAsked(1)],
+    seen: { namespace: labelled(OURS, true) },
+    phase: 'deleting',
+    action: 'tear-down',
   },
   {
     because: 'what was never adopted goes without a record',
@@ -82,7 +99,7 @@ const ROWS: readonly DecisionRow[] = [
   {
     because: 'what was adopted before its namespace changed hands is torn down like any other',
     given: [inPhase('ready'), everReady, deletionAsked(1)],
-    seen: { namespaceLabels: {} },
+    seen: { namespace: labelled({}) },
     phase: 'deleting',
     action: 'tear-down',
   },

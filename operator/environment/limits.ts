@@ -6,6 +6,11 @@ export interface Limits {
   readonly maxFailedStarts: number
   /** How often a running environment's sign-in is proven again. */
   readonly proofEveryMs: number
+  /**
+   * Whether an operator that starts proves a sign-in to every ready environment at once. Where servers outlive the
+   * operator and are watched, its start says nothing about them: then the first proofs are spread over `proofEveryMs`.
+   */
+  readonly proofAtStart: boolean
   /** How long after its expiry a preview is swept: a renewal acknowledged in the last second is seen before that. */
   readonly expiryGraceMs: number
 }

@@ -2,18 +2,15 @@
 import type { Environment } from '../../crds/environment.ts'
 import type { CredentialOwner, Credentials } from '../../runtime/credentials/credentials.ts'
 import type { Host, InstanceRef, SignIn } from '../host/host.ts'
+import { identityMatches } from './checks/identity-matches.ts'
 import { concernOf } from './decide.ts'
 import type { DefaultFigures } from './defaults.ts'
-import { wantedOf } from './defaults.ts'
+import { type Wanted, wantedOf } from './defaults.ts'
 import type { Limits } from './limits.ts'
+import { type NamespaceFacts, type Namespaces, NOWHERE } from './namespaces.ts'
 import { stopsNow } from './next-phase.ts'
 import type { Observed } from './observed.ts'
 import { type Recollection, withObservation, withSignIn } from './recollection.ts'
-
-/** Labels of namespaces, where a host has such things; undefined: the namespace is not there. */
-export interface Namespaces {
-  labels(namespace: string): Promise<Readonly<Record<string, string>> | undefined>
-}
 
 /** What is read from. */
 export interface Sources {
@@ -44,12 +41,11 @@ export const observe = async (
 ): Promise<Observed> => {
   const { host, credentials, namespaces } = sources
   const wanted = wantedOf(environment, settings.defaults)
-  const namespaceLabels =
-    namespaces === undefined ? undefined : ((await namespaces.labels(environment.metadata.namespace)) ?? {})
+  const namespace = await namespaceOf(environment, wanted, namespaces)
   const seen: Observed = {
     environment,
     wanted,
-    namespaceLabels,
+    namespace,
     instance: undefined,
     credentials: 'not_read',
     signIn: undefined,
@@ -75,6 +71,19 @@ export const observe = async (
     signIn,
     recollection: signIn === undefined ? known : withSignIn(known, signIn, settings.nowMs),
   })
+}
+
+/** A namespace may be labelled a moment before its first Environment is made: before a refusal it is looked at afresh. */
+const namespaceOf = async (
+  environment: Environment,
+  wanted: Wanted,
+  namespaces: Namespaces | undefined,
+): Promise<NamespaceFacts | undefined> => {
+  if (namespaces === undefined) return undefined
+  const { namespace: name } = environment.metadata
+  const namespace = (await namespaces.look(name)) ?? NOWHERE
+  if (identityMatches({ environment, wanted, namespace }) === undefined) return namespace
+  return (await namespaces.look(name, { fresh: true })) ?? NOWHERE
 }
 
 /** A ready environment is asked now and then; every other one that should run, each time. */

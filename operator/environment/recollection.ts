@@ -46,12 +46,12 @@ export interface Recollection {
   readonly resyncMs: number
 }
 
-/** What is remembered of an environment that was never looked at. */
-export const blank = (uid: string, resyncMs: number): Recollection => ({
+/** What is remembered of an environment that was never looked at; `provenAtMs`: what its sign-in is taken for. */
+export const blank = (uid: string, resyncMs: number, provenAtMs?: number): Recollection => ({
   uid,
   startedWith: undefined,
   credentialsApplied: false,
-  provenAtMs: undefined,
+  provenAtMs,
   failedSignIns: 0,
   attempt: { since: '', failuresBefore: 0, stopped: false },
   trouble: undefined,

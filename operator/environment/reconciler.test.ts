@@ -6,6 +6,7 @@ import { ANNOTATIONS, ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
 import { keyOf } from '../../lib/model/resource.ts'
 import { CREATED_MS } from '../../testkit/gen.ts'
 import { operatorWorld } from '../../testkit/operator-world.ts'
+import type { Namespaces } from './namespaces.ts'
 
 const ready = (environment: Environment | undefined): string | undefined => {
   const condition = conditionOf(environment?.status?.conditions, 'Ready')
@@ -401,8 +402,30 @@ describe('the environment reconciler', () => {
   })
 
   describe('identity', () => {
+    const namespaceOf = (labels: Record<string, string> | undefined): Namespaces => ({
+      look: async () => (labels === undefined ? undefined : { labels, terminating: false }),
+      onChange: () => () => undefined,
+    })
+
+    it('looks afresh at a namespace that a cache does not know to be ours yet', async () => {
+      const labels = { 'svc.internal/organization': 'acme', 'svc.internal/project': 'shop' }
+      const looks: boolean[] = []
+      const world = operatorWorld({
+        namespaces: {
+          look: async (_, { fresh = false } = {}) => {
+            looks.push(fresh)
+            return fresh ? { labels, terminating: false } : undefined
+          },
+          onChange: () => () => undefined,
+        },
+      })
+      const key = await world.create({ request: { id: 'op_1', seq: 1, verb: 'create' } })
+      assert.equal((await world.settle(key))?.status?.operation?.outcome, 'succeeded')
+      assert.ok(looks.includes(true))
+    })
+
     it('never adopts an environment in a namespace of somebody else, nor records its deletion', async () => {
-      const world = operatorWorld({ namespaces: { labels: async () => ({ 'svc.internal/organization': 'other' }) } })
+      const world = operatorWorld({ namespaces: namespaceOf({ 'svc.internal/organization': 'other' }) })
       const key = await world.create({ request: { id: 'op_1', seq: 1, verb: 'create' } })
       const refused = await world.settle(key, { restMs: 1 })
       assert.equal(conditionOf(refused?.status?.conditions, 'Stalled')?.reason, 'NamespaceMismatch')
@@ -415,7 +438,7 @@ describe('the environment reconciler', () => {
     })
 
     it('lets such an environment go although it came with our finalizer', async () => {
-      const world = operatorWorld({ namespaces: { labels: async () => undefined } })
+      const world = operatorWorld({ namespaces: namespaceOf(undefined) })
       const key = await world.create()
       const { uid } = (await world.must(key)).metadata
       const metadata = { finalizers: [ENVIRONMENT_FINALIZER] }

@@ -4,7 +4,6 @@
  * Level-based: what happened does not matter, only what is.
  */
 import type { Environment } from '../../crds/environment.ts'
-import { environmentType } from '../../crds/environment-type.ts'
 import { keyText, type ResourceKey } from '../../lib/model/resource.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import { ConditionError } from '../host/host.ts'
@@ -14,14 +13,17 @@ import { decide } from './decide.ts'
 import type { Decision } from './decision.ts'
 import type { DefaultFigures } from './defaults.ts'
 import type { Limits } from './limits.ts'
-import { type Namespaces, observe } from './observe.ts'
+import type { Namespaces } from './namespaces.ts'
+import { observe } from './observe.ts'
 import type { Observed } from './observed.ts'
 import type { PhaseGauge } from './phase-metrics.ts'
+import type { EnvironmentReader } from './reader.ts'
 import { blank, type Recollection, withAction, withObservation, withTrouble } from './recollection.ts'
 import { report } from './report.ts'
 import type { TearDownPorts } from './tear-down.ts'
 
 export interface ReconcilerOptions extends TearDownPorts {
+  readonly reader: EnvironmentReader
   readonly namespaces: Namespaces | undefined
   readonly defaults: DefaultFigures
   readonly limits: Limits
@@ -52,17 +54,20 @@ const REPEAT_MS = 500
 const MAX_ROUNDS = 20
 
 export const createReconciler = (options: ReconcilerOptions): EnvironmentReconciler => {
-  const { store, host, credentials, namespaces, defaults, limits, metrics, now, random } = options
+  const { store, reader, host, credentials, namespaces, defaults, limits, metrics, now, random } = options
   const recollections = new Map<string, Recollection>()
 
-  const recall = (id: string, uid: string): Recollection => {
+  const recall = (id: string, { metadata, status }: Environment): Recollection => {
     const known = recollections.get(id)
-    return known?.uid === uid ? known : blank(uid, options.resyncMs * (0.8 + 0.4 * random()))
+    if (known?.uid === metadata.uid) return known
+    const trusted = !limits.proofAtStart && status?.phase === 'ready'
+    const provenAtMs = trusted ? now() - limits.proofEveryMs * random() : undefined
+    return blank(metadata.uid, options.resyncMs * (0.8 + 0.4 * random()), provenAtMs)
   }
 
   /** @returns what to do after it: go round again, or wait this long */
   const act = async (id: string, action: Action, environment: Environment, log: Log): Promise<'again' | 'wait'> => {
-    const before = recall(id, environment.metadata.uid)
+    const before = recall(id, environment)
     try {
       const more = await apply(action, environment, options, now())
       recollections.set(id, withAction(before, action))
@@ -81,10 +86,11 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
     key: ResourceKey,
     id: string,
     log: Log,
+    signal: AbortSignal | undefined,
   ): Promise<{ observed: Observed; decision: Decision; environment: Environment } | undefined> => {
-    const environment = await store.get(environmentType, key)
+    const environment = await reader.get(key, signal)
     if (environment === undefined) return undefined
-    const recollection = recall(id, environment.metadata.uid)
+    const recollection = recall(id, environment)
     const observed = await observe(
       environment,
       recollection,
@@ -110,7 +116,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       const done = new Set<ActionKind>()
       for (let round = 0; round < MAX_ROUNDS; round++) {
         signal?.throwIfAborted()
-        const judged = await judge(key, id, log)
+        const judged = await judge(key, id, log, signal)
         if (judged === undefined) {
           recollections.delete(id)
           metrics.forget(key)

@@ -11,11 +11,15 @@ export interface ControlLoopsOptions {
   readonly reflectors: readonly AnyReflector[]
   readonly caches: readonly Pick<Cache<never>, 'waitForSync'>[]
   readonly controllers: readonly Controller[]
+  /** The workers wait for it; caches fill meanwhile, so that who is elected late goes on at once. */
+  readonly elected?: Promise<unknown> | undefined
   /** How long running reconciles may take to end at a stop, in milliseconds. */
   readonly drainMs?: number
 }
 
 export interface ControlLoops {
+  /** Resolves once every cache is synced; rejects when stopped before. */
+  readonly synced: Promise<void>
   /** Resolves once every cache is synced and the workers run; rejects when stopped before. */
   readonly ready: Promise<void>
   readonly health: () => readonly (ReflectorHealth & { readonly name: string })[]
@@ -25,15 +29,17 @@ export interface ControlLoops {
 
 /** Starts the reflectors; starts the controllers once the caches are synced. */
 export const startControlLoops = (options: ControlLoopsOptions): ControlLoops => {
-  const { reflectors, caches, controllers, drainMs } = options
+  const { reflectors, caches, controllers, elected, drainMs } = options
   const stopping = new AbortController()
   for (const reflector of reflectors) reflector.start()
-  const ready = Promise.all(caches.map(cache => cache.waitForSync(stopping.signal))).then(() => {
+  const synced = Promise.all(caches.map(cache => cache.waitForSync(stopping.signal))).then(() => undefined)
+  const ready = Promise.all([synced, unlessAborted(elected, stopping.signal)]).then(() => {
     for (const controller of controllers) controller.start()
   })
   // Whoever stops before it was ready may never have looked.
-  ready.catch(() => undefined)
+  for (const promise of [synced, ready]) promise.catch(() => undefined)
   return {
+    synced,
     ready,
     health: () => reflectors.map(reflector => ({ name: reflector.name, ...reflector.health() })),
     stop: async () => {
@@ -44,3 +50,9 @@ export const startControlLoops = (options: ControlLoopsOptions): ControlLoops =>
     },
   }
 }
+
+const unlessAborted = (promise: Promise<unknown> | undefined, signal: AbortSignal): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+    Promise.resolve(promise).then(resolve, reject)
+  })

@@ -54,6 +54,11 @@ export interface ReflectorHealth {
   readonly lastError: string | undefined
 }
 
+/** What a consistency gate tells about itself: how a look at an object ended whose cache was behind. */
+export interface GateObserver {
+  waited(type: string, end: 'caught_up' | 'requeued' | 'asked'): void
+}
+
 /** Makes an observer for each part. */
 export interface ControlMetrics {
   /** For a queue that no controller owns. */
@@ -63,4 +68,5 @@ export interface ControlMetrics {
   forController(name: string, concurrency: number): ControllerObserver
   /** `name` tells reflectors of one kind apart. */
   forReflector(name: string, health: () => ReflectorHealth): ReflectorObserver
+  forGate(): GateObserver
 }

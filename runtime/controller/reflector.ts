@@ -93,6 +93,11 @@ export class Reflector<R extends Resource> {
     this.#state = 'stopped'
   }
 
+  /** How far the cache has seen everything; undefined before the first list. */
+  get seenUpTo(): string | undefined {
+    return this.#version
+  }
+
   health(): ReflectorHealth {
     const now = this.#clock.now()
     return {

@@ -19,7 +19,7 @@ export interface Violated {
 export type Check = (observed: Observed) => Violated | undefined
 
 /** What is known before anything but the resource was read. */
-export type Identity = Pick<Observed, 'environment' | 'wanted' | 'namespaceLabels'>
+export type Identity = Pick<Observed, 'environment' | 'wanted' | 'namespace'>
 
 /** A check that needs the resource alone. */
 export type GateCheck = (identity: Identity) => Violated | undefined

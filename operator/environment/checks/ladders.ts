@@ -3,6 +3,7 @@ import type { Check, GateCheck } from './check.ts'
 import { credentialsPresent } from './credentials-present.ts'
 import { dataPresent } from './data-present.ts'
 import { identityMatches } from './identity-matches.ts'
+import { namespaceStays } from './namespace-stays.ts'
 import { notPaused } from './not-paused.ts'
 import { notStopping } from './not-stopping.ts'
 import { processGone } from './process-gone.ts'
@@ -11,7 +12,7 @@ import { settingsApplied } from './settings-applied.ts'
 import { signInWorks } from './sign-in-works.ts'
 
 /** Whether the environment is ours to touch at all. Deletion is not asked. */
-export const GATES: readonly GateCheck[] = [identityMatches, notPaused]
+export const GATES: readonly GateCheck[] = [identityMatches, namespaceStays, notPaused]
 
 /** From nothing to a database that a client signs in to. */
 export const RUNNING: readonly Check[] = [
