@@ -1,6 +1,6 @@
 /** Figures of an intent that a running server takes over. */
 import { reloadServer, type ServerProcess, type SocketAddress } from '../../../runtime/postgres/server-process.ts'
-import { applyConnectionLimit } from './apply-roles.ts'
+import { applyConnectionLimit } from '../apply-roles.ts'
 import type { InstanceFolders } from './folders.ts'
 import { writeInstanceConfig } from './instance-config.ts'
 import type { IntentFile } from './intent-file.ts'

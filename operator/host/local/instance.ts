@@ -21,6 +21,7 @@ import {
   type InstanceState,
   type ObservedInstance,
 } from '../host.ts'
+import { Turns } from '../turns.ts'
 import { explainEnd } from './explain-end.ts'
 import { conditionError, failureOf } from './failure-reason.ts'
 import { takeOverConnectionLimit, takeOverStorage } from './figures.ts'
@@ -34,7 +35,6 @@ import { observationOf } from './observation.ts'
 import { Retry } from './retry.ts'
 import { stopDeadlines } from './stop-deadlines.ts'
 import type { Surroundings } from './surroundings.ts'
-import { Turns } from './turns.ts'
 
 /** A start that takes longer than this, for it recovers much, no longer keeps others from starting. */
 const SLOT_MS = 10_000

@@ -1,5 +1,5 @@
+import { Turns } from '../turns.ts'
 import { type Intent, writeIntent } from './intent.ts'
-import { Turns } from './turns.ts'
 
 /** An intent in memory and on disk. Memory changes at once; writes follow in order, each of the newest state. */
 export class IntentFile {

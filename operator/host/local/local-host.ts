@@ -15,6 +15,7 @@ import { type PostgresBinaries, postgresVersion } from '../../../runtime/postgre
 import { isInitialized } from '../../../runtime/postgres/create-data-folder.ts'
 import type { RunAs } from '../../../runtime/postgres/run-as.ts'
 import { ensureTemplate, type Template } from '../../../runtime/postgres/template-folder.ts'
+import { applyPasswords } from '../apply-roles.ts'
 import { ENVIRONMENT_RECIPE } from '../database-roles.ts'
 import {
   ConditionError,
@@ -26,17 +27,17 @@ import {
   type ObservedInstance,
   type SignIn,
 } from '../host.ts'
-import { applyPasswords } from './apply-roles.ts'
+import { signInOverTcp } from '../sign-in.ts'
 import { conditionError, failureOf } from './failure-reason.ts'
 import { type HostFolders, hostFolders, INTENT_FILE, instanceFolders, REMOVED_PREFIX } from './folders.ts'
 import { Instance } from './instance.ts'
 import { newIntent, readIntent } from './intent.ts'
 import { localMetrics } from './local-metrics.ts'
 import { NewData } from './new-data.ts'
+import { ownAddress } from './own-address.ts'
 import { type PortRange, Ports } from './ports.ts'
 import { finishRemovals, moveToTrash, removeFolder, removeSockets, sweepTrash } from './remove-data.ts'
 import { ensureServerTls, isLoopback, type ServerTls } from './server-tls.ts'
-import { signInOverTcp } from './sign-in.ts'
 import { StartSlots } from './start-slots.ts'
 import { DEFAULT_TIMES, type Reach, type Surroundings, type Times } from './surroundings.ts'
 
@@ -204,7 +205,14 @@ class OpenLocalHost implements LocalHost {
   async signIn(ref: InstanceRef, credentials: CredentialSet): Promise<SignIn> {
     const instance = this.#find(ref)
     if (instance === undefined) return { result: 'unreachable', message: 'Not on this host' }
-    return signInOverTcp(this.#config.reach, instance.intent.port, this.#tls, credentials.app)
+    const { listen, host } = this.#config.reach
+    const door = {
+      // The way to this machine that clients take need not lead from here to here.
+      host: ownAddress(listen),
+      port: instance.intent.port,
+      ...(this.#tls === undefined ? {} : { tls: { ca: this.#tls.caCertificate, servername: host } }),
+    }
+    return signInOverTcp(door, credentials.app)
   }
 
   onChange(listener: (key: ResourceKey) => void): () => void {

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { bringUp, newRef, openTestHost, queryAs, TEST_CREDENTIALS } from '../../../testkit/local-host.ts'
 import { testFolder } from '../../../testkit/server-files.ts'
-import { applyPasswords } from './apply-roles.ts'
+import { applyPasswords } from '../apply-roles.ts'
+import { asSuperuser } from '../superuser-session.ts'
 import { hostFolders, instanceFolders } from './folders.ts'
 import type { LocalHost } from './local-host.ts'
-import { asSuperuser } from './superuser-session.ts'
 
 const PRIVILEGE = /42501|42704|0LP01/
 

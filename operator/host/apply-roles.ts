@@ -1,18 +1,18 @@
 /** Changes to the roles of a running instance. Passwords go as verifiers; nothing is written that is so already. */
-import { matchesVerifier, scramVerifier } from '../../../lib/credentials/scram-verifier.ts'
-import type { CredentialSet } from '../../../runtime/credentials/credentials.ts'
-import type { SocketAddress } from '../../../runtime/postgres/server-process.ts'
-import { APP_ROLE, OPS_ROLE } from '../database-roles.ts'
-import { asSuperuser } from './superuser-session.ts'
+import { matchesVerifier, scramVerifier } from '../../lib/credentials/scram-verifier.ts'
+import type { CredentialSet } from '../../runtime/credentials/credentials.ts'
+import type { SocketAddress } from '../../runtime/postgres/server-process.ts'
+import { APP_ROLE, OPS_ROLE } from './database-roles.ts'
+import { asSuperuser, type TlsAddress } from './superuser-session.ts'
 
 /** What the tenant may open at once; ours come on top. */
-export const applyConnectionLimit = (address: SocketAddress, limit: number): Promise<void> =>
+export const applyConnectionLimit = (address: SocketAddress | TlsAddress, limit: number): Promise<void> =>
   asSuperuser(address, async client => {
     await client.query(`alter role ${APP_ROLE} connection limit ${limit}`)
   })
 
 /** Makes both roles' passwords those of the credentials, whatever a tenant made of its own. */
-export const applyPasswords = (address: SocketAddress, credentials: CredentialSet): Promise<void> =>
+export const applyPasswords = (address: SocketAddress | TlsAddress, credentials: CredentialSet): Promise<void> =>
   asSuperuser(address, async client => {
     const { rows } = await client.query<{ rolname: string; rolpassword: string | null }>(
       'select rolname, rolpassword from pg_authid where rolname = any($1)',

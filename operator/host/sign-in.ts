@@ -1,30 +1,37 @@
 import pg from 'pg'
-import type { DatabaseCredential } from '../../../runtime/credentials/credentials.ts'
-import { endSession } from '../../../runtime/postgres/end-session.ts'
-import { APP_DATABASE } from '../database-roles.ts'
-import type { SignIn } from '../host.ts'
-import { ownAddress } from './own-address.ts'
-import type { ServerTls } from './server-tls.ts'
-import type { Reach } from './surroundings.ts'
+import type { DatabaseCredential } from '../../runtime/credentials/credentials.ts'
+import { endSession } from '../../runtime/postgres/end-session.ts'
+import { APP_DATABASE } from './database-roles.ts'
+import type { SignIn } from './host.ts'
 
 const DEADLINE_MS = 5000
 /** SQLSTATEs by which Postgres refuses a credential. */
 const REFUSED = new Set(['28P01', '28000', '3D000', '42501'])
 
+/** Where a server is reached. */
+export interface Door {
+  readonly host: string
+  readonly port: number
+  /** Left out where clients use none. */
+  readonly tls?: {
+    readonly ca: string
+    /** The name that clients are told. */
+    readonly servername: string
+  }
+}
+
 /**
  * Signs in the way a client would: over TCP, by password, and with TLS where clients use it, judging the certificate for the
- * name that they are told. Only the way to this machine is left out, which need not lead from here to here.
+ * name that they are told. The way there may be a shorter one than theirs.
  */
 export const signInOverTcp = async (
-  reach: Reach,
-  port: number,
-  tls: ServerTls | undefined,
+  door: Door,
   credential: DatabaseCredential,
   database = APP_DATABASE,
 ): Promise<SignIn> => {
   const client = new pg.Client({
-    host: ownAddress(reach.listen),
-    port,
+    host: door.host,
+    port: door.port,
     user: credential.username,
     password: credential.password,
     database,
@@ -32,7 +39,7 @@ export const signInOverTcp = async (
     // A tenant may set for its role what fails every sign-in that does not say otherwise: no fault of the environment's.
     options: '-c local_preload_libraries= -c role=none',
     connectionTimeoutMillis: DEADLINE_MS,
-    ssl: tls === undefined ? false : { ca: tls.caCertificate, servername: reach.host, rejectUnauthorized: true },
+    ssl: door.tls === undefined ? false : { ...door.tls, rejectUnauthorized: true },
   })
   client.on('error', () => undefined)
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { lossyLink } from '../../../testkit/lossy-link.ts'
-import { testCluster } from '../../../testkit/postgres.ts'
+import { lossyLink } from '../../testkit/lossy-link.ts'
+import { testCluster } from '../../testkit/postgres.ts'
 import { signInOverTcp } from './sign-in.ts'
 
 describe('signInOverTcp', () => {
@@ -10,10 +10,10 @@ describe('signInOverTcp', () => {
     const link = await lossyLink(cluster.socketFolder)
     link.swallowFarewells()
     try {
-      const reach = { listen: '127.0.0.1', host: '127.0.0.1' }
+      const door = { host: '127.0.0.1', port: link.port }
       const credential = { username: 'svc_api', password: 'unused' }
       // The test cluster lets its roles in without a password.
-      const answered = await signInOverTcp(reach, link.port, undefined, credential, database)
+      const answered = await signInOverTcp(door, credential, database)
       assert.deepEqual(answered, { result: 'ok' })
     } finally {
       link.stop()
