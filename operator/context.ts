@@ -3,6 +3,7 @@ import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import type { OperatorConfig } from './config/config.ts'
+import type { Events } from './environment/events.ts'
 import type { Namespaces } from './environment/namespaces.ts'
 import type { Host } from './host/host.ts'
 
@@ -15,6 +16,10 @@ export interface OperatorPorts {
   readonly registry: Registry
   /** Where namespaces carry labels; left out where there are none. */
   readonly namespaces?: Namespaces
+  /** Where environments' stories are told; left out where nobody listens. */
+  readonly events?: Events
+  /** Whether data may be removed, where more than the resource decides. */
+  readonly mayRemoveData?: () => Promise<boolean>
   /** Where several operators run: settles once this one leads. Until then it only keeps its caches full. */
   readonly elected?: Promise<unknown>
 }

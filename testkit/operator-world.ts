@@ -11,6 +11,7 @@ import { isLegalMove, type Phase } from '../lib/model/environment.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import type { ResourceKey } from '../lib/model/resource.ts'
 import { operatorConfig } from '../operator/config/config.ts'
+import type { Events } from '../operator/environment/events.ts'
 import type { Namespaces } from '../operator/environment/namespaces.ts'
 import { freshReader } from '../operator/environment/reader.ts'
 import { createReconciler, type EnvironmentReconciler } from '../operator/environment/reconciler.ts'
@@ -40,6 +41,8 @@ export interface PhaseMove {
 export const operatorWorld = (
   options: {
     readonly namespaces?: Namespaces
+    readonly events?: Events
+    readonly mayRemoveData?: () => Promise<boolean>
     /** Runs right after a status was written, before the operator goes on. */
     readonly afterStatus?: (store: ResourceStore, environment: Environment) => Promise<void>
   } = {},
@@ -75,6 +78,8 @@ export const operatorWorld = (
       host: countingHost(host, counter),
       recordsNamespace: CONFIG.namespace,
       namespaces: options.namespaces,
+      events: options.events,
+      mayRemoveData: options.mayRemoveData,
       defaults: CONFIG.defaults,
       limits: CONFIG.limits,
       resyncMs: CONFIG.resyncMs,

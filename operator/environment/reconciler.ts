@@ -14,12 +14,13 @@ import type { Decision } from './decision.ts'
 import type { DefaultFigures } from './defaults.ts'
 import type { Limits } from './limits.ts'
 import type { Namespaces } from './namespaces.ts'
-import { observe } from './observe.ts'
+import { instanceRef, observe } from './observe.ts'
 import type { Observed } from './observed.ts'
 import type { PhaseGauge } from './phase-metrics.ts'
 import type { EnvironmentReader } from './reader.ts'
 import { blank, type Recollection, withAction, withObservation, withTrouble } from './recollection.ts'
 import { report } from './report.ts'
+import { actionStory, storyOf } from './story.ts'
 import type { TearDownPorts } from './tear-down.ts'
 
 export interface ReconcilerOptions extends TearDownPorts {
@@ -71,6 +72,8 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
     try {
       const more = await apply(action, environment, options, now())
       recollections.set(id, withAction(before, action))
+      const story = actionStory(action, environment)
+      if (story !== undefined) options.events?.tell(instanceRef(environment), story)
       return more ? 'again' : 'wait'
     } catch (error) {
       if (!(error instanceof ConditionError)) throw error
@@ -106,6 +109,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       seen === undefined ? observed.recollection : withObservation(observed.recollection, reported, seen),
     )
     tell(environment, reported, metrics, log)
+    for (const event of storyOf(environment, reported)) options.events?.tell(instanceRef(environment), event)
     options.onJudged?.(key)
     return { observed, decision, environment: reported }
   }

@@ -11,7 +11,9 @@ import type { Credentials } from '../../runtime/credentials/credentials.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import type { Destroyed, Host } from '../host/host.ts'
+import type { Events } from './events.ts'
 import { credentialOwner, instanceRef } from './observe.ts'
+import { deletionStory } from './story.ts'
 
 export interface TearDownPorts {
   readonly store: ResourceStore
@@ -19,6 +21,13 @@ export interface TearDownPorts {
   readonly host: Host
   /** Where DeletionRecords go: nothing can be made in a namespace that is being deleted. */
   readonly recordsNamespace: string
+  /** Who is told what became of the data, where there is somebody to tell. */
+  readonly events?: Events | undefined
+  /**
+   * Whether data may be removed just now, where something beyond the resource can forbid it: a kind that is being removed
+   * from the cluster takes every resource with it, and nobody asked for that.
+   */
+  readonly mayRemoveData?: (() => Promise<boolean>) | undefined
 }
 
 /** @returns whether the resource was let go; false: a process is still there, ask again */
@@ -28,8 +37,10 @@ export const tearDown = async (
   ports: TearDownPorts,
   nowMs: number,
 ): Promise<boolean> => {
-  const destroyed = await ports.host.destroy(instanceRef(environment), policy)
+  const removes = policy === 'Delete' && (await (ports.mayRemoveData?.() ?? true))
+  const destroyed = await ports.host.destroy(instanceRef(environment), removes ? 'Delete' : 'Retain')
   if (!destroyed.done) return false
+  ports.events?.tell(instanceRef(environment), deletionStory(destroyed.retainedAt))
   await ports.credentials.delete(credentialOwner(environment))
   await leaveRecord(environment, destroyed, ports, nowMs)
   await release(environment, ports.store)
