@@ -1,10 +1,6 @@
-/** An environment whose Postgres cannot start: it says so, can be deleted and suspended, and heals when the cause is gone. */
+/** An environment whose Postgres cannot start: it says so, can be suspended, and heals when the cause is gone. */
 import assert from 'node:assert/strict'
-import { existsSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
-import { environmentType } from '../crds/environment-type.ts'
-import { shortUid } from '../crds/metadata.ts'
-import { findPostmaster, processesOf } from '../runtime/postgres/postmaster-pid.ts'
+import { processesOf } from '../runtime/postgres/postmaster-pid.ts'
 import { BoxProcess } from './box-process.ts'
 import { type SingleBoxWorld, singleBoxWorld } from './single-box-world.ts'
 import { Tenant } from './tenant.ts'
@@ -24,19 +20,7 @@ describe('an environment whose Postgres cannot start', function () {
     await box.remove()
   })
 
-  const dataFolder = async (id: string): Promise<string> => {
-    const { metadata } = (await world.store.get(environmentType, tenant.key(id)))!
-    return box.dataFolders().environments.find(folder => folder.includes(shortUid(metadata.uid)))!
-  }
-  /** Postgres is killed and does not find its control file any more. */
-  const breakIt = async (id: string): Promise<() => void> => {
-    const data = await dataFolder(id)
-    const control = join(data, 'global', 'pg_control')
-    const pid = findPostmaster(data)!.pid
-    renameSync(control, `${control}.aside`)
-    process.kill(pid, 'SIGKILL')
-    return () => renameSync(`${control}.aside`, control)
-  }
+  const breakIt = (id: string): Promise<() => Promise<void>> => world.breakPostgres(tenant.key(id))
 
   it('becomes updating, then failed_recoverable with a reason, and ready again by itself', async () => {
     await tenant.createEnvironment('heals')
@@ -46,26 +30,12 @@ describe('an environment whose Postgres cannot start', function () {
     const failed = await tenant.inPhase('heals', 'failed_recoverable')
     assert.ok(failed.status_reason, JSON.stringify(failed))
     assert.ok(!JSON.stringify(failed).includes(box.home), 'The reason names a path of the machine')
-    repair()
+    await repair()
     // At once, as somebody would who has repaired it.
     await tenant.run('resume', 'heals')
     const rows = await tenant.sql('heals', session => session.rows('select answer from kept'))
     assert.deepEqual(rows, [{ answer: 42 }])
   })
-
-  for (const phase of ['updating', 'failed_recoverable'])
-    it(`is deleted while ${phase}, and nothing of it is left`, async () => {
-      const id = phase.replace('_', '-')
-      await tenant.createEnvironment(id)
-      const data = await dataFolder(id)
-      await breakIt(id)
-      await tenant.inPhase(id, phase)
-      await tenant.run('delete', id)
-      assert.equal((await tenant.environment(id)).phase, 'deleted')
-      assert.equal(existsSync(data), false)
-      await tenant.createEnvironment(id)
-      await tenant.run('delete', id)
-    })
 
   it('is suspended while failed_recoverable, and no process of it exists once it says so', async () => {
     await tenant.createEnvironment('tired')
@@ -73,8 +43,8 @@ describe('an environment whose Postgres cannot start', function () {
     await tenant.inPhase('tired', 'failed_recoverable')
     await tenant.run('suspend', 'tired')
     assert.equal((await tenant.environment('tired')).phase, 'suspended')
-    assert.deepEqual(processesOf(await dataFolder('tired')), [])
-    repair()
+    assert.deepEqual(processesOf(await world.dataFolder(tenant.key('tired'))), [])
+    await repair()
     await tenant.run('resume', 'tired')
     await tenant.sql('tired', session => session.rows('select 1'))
   })

@@ -5,7 +5,6 @@ import { renameSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { conditionOf } from '../crds/conditions.ts'
 import { environmentType } from '../crds/environment-type.ts'
-import { shortUid } from '../crds/metadata.ts'
 import { BoxProcess } from './box-process.ts'
 import { type SingleBoxWorld, singleBoxWorld } from './single-box-world.ts'
 import { Tenant } from './tenant.ts'
@@ -50,8 +49,7 @@ describe('a full disk of one environment', function () {
     await Promise.all([tenant.createEnvironment('full'), tenant.createEnvironment('other')])
     await tenant.sql('full', session => session.rows('create table kept as select 42 as answer'))
     await tenant.run('suspend', 'full')
-    const uid = (await world.store.get(environmentType, tenant.key('full')))!.metadata.uid
-    const data = box.dataFolders().environments.find(folder => folder.includes(shortUid(uid)))!
+    const data = await world.dataFolder(tenant.key('full'))
 
     // The data folder moves onto a file system with hardly more room than it takes.
     const aside = `${data}.aside`

@@ -1,13 +1,16 @@
 /** The scenarios on a real single box: one box for all of them, as its users share one. */
 import assert from 'node:assert/strict'
-import { statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { environmentType } from '../crds/environment-type.ts'
+import { shortUid } from '../crds/metadata.ts'
 import { sized } from '../testkit/full.ts'
 import { BoxProcess } from './box-process.ts'
 import { auditIsComplete } from './scenarios/audit-is-complete.ts'
 import { deleteInEveryPhase } from './scenarios/delete-in-every-phase.ts'
 import { duplicateCreate } from './scenarios/duplicate-create.ts'
 import { expiry } from './scenarios/expiry.ts'
+import { protection } from './scenarios/protection.ts'
 import { racingChanges } from './scenarios/racing-changes.ts'
 import { retainAndReuse } from './scenarios/retain-and-reuse.ts'
 import { tenAtOnce } from './scenarios/ten-at-once.ts'
@@ -49,7 +52,19 @@ describe('a single box', function () {
   it('ten creates at once', () => tenAtOnce(world))
   it('expiry', () => expiry(world))
   it('deletion in every phase', () => deleteInEveryPhase(world))
+  it('deletion protection, and what lifting it does', () => protection(world, sized(0, 1) === 1))
   it('an id deleted with retain and used again', () => retainAndReuse(world, sized(3, 20)))
   it('suspend, resume, delete and outside patches racing', () => racingChanges(world, sized(2, 20)))
   it('the audit log is what was done', () => auditIsComplete(world))
+
+  it('nothing is left of what was deleted: no folder, no socket, no process', async () => {
+    const { items } = await world.store.list(environmentType)
+    const owners = items.map(({ metadata }) => shortUid(metadata.uid))
+    for (const below of ['environments', 'sockets'])
+      assert.deepEqual(
+        readdirSync(join(box.dataRoot, below)).filter(name => !owners.some(owner => name.includes(owner))),
+        [],
+        below,
+      )
+  })
 })

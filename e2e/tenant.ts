@@ -1,6 +1,7 @@
 /** One scenario's organization and project, and the sentences that scenarios are made of. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { environmentType } from '../crds/environment-type.ts'
 import { projectNamespace } from '../crds/metadata.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import type { ResourceKey } from '../lib/model/resource.ts'
@@ -93,6 +94,13 @@ export class Tenant {
 
   environment(environmentId: string): Promise<EnvironmentBody> {
     return this.world.api.expect(200, 'GET', this.path(environmentId))
+  }
+
+  /** What tells the environment from its predecessors of the same id. */
+  async uid(environmentId: string): Promise<string> {
+    const resource = await this.world.store.get(environmentType, this.key(environmentId))
+    assert.ok(resource, `No resource of ${environmentId}`)
+    return resource.metadata.uid
   }
 
   /** Polls until the environment is in one of these phases. */

@@ -30,6 +30,28 @@ const BEFORE: Readonly<Record<string, (tenant: Tenant, id: string) => Promise<Op
     await tenant.run('suspend', id)
     return tenant.world.api.expect<OperationBody>(202, 'POST', tenant.path(id, '/resume'))
   },
+  updating: async (tenant, id) => {
+    await tenant.createEnvironment(id)
+    await tenant.world.breakPostgres(tenant.key(id))
+    await tenant.inPhase(id, 'updating')
+    return undefined
+  },
+  // An id has no underscore.
+  'failed-recoverable': async (tenant, id) => {
+    await tenant.createEnvironment(id)
+    await tenant.world.breakPostgres(tenant.key(id))
+    await tenant.inPhase(id, 'failed_recoverable')
+    return undefined
+  },
+  // What is under way is a resume that cannot succeed.
+  'resuming-in-vain': async (tenant, id) => {
+    await tenant.createEnvironment(id)
+    await tenant.world.breakPostgres(tenant.key(id))
+    await tenant.inPhase(id, 'failed_recoverable')
+    const operation = await tenant.world.api.expect<OperationBody>(202, 'POST', tenant.path(id, '/resume'))
+    await tenant.inPhase(id, 'updating')
+    return operation
+  },
 }
 
 /** Whatever an environment is doing, a deletion comes through, and the id is free again. */

@@ -11,11 +11,14 @@ export const expiry = async (world: World): Promise<void> => {
     tenant.createEnvironment('pr-1', { kind: 'preview', ttl_hours: 1 }),
     tenant.createEnvironment('pr-2', { kind: 'preview', ttl_hours: 1 }),
   ])
-  const resource = await world.store.get(environmentType, tenant.key('pr-1'))
-  assert.ok(resource)
   // Longer ago than the minute of grace that the sweep waits.
   const expiresAt = new Date(Date.now() - 120_000).toISOString()
-  await world.store.patch(environmentType, tenant.key('pr-1'), { spec: { expiresAt } }, { uid: resource.metadata.uid })
+  await world.store.patch(
+    environmentType,
+    tenant.key('pr-1'),
+    { spec: { expiresAt } },
+    { uid: await tenant.uid('pr-1') },
+  )
   await tenant.inPhase('pr-1', 'deleted')
   assert.equal((await tenant.environment('pr-2')).phase, 'ready')
 
