@@ -10,6 +10,8 @@ export const LABELS = {
   organization: `${GROUP}/organization`,
   project: `${GROUP}/project`,
   environment: `${GROUP}/environment`,
+  /** On a namespace: it holds protected environments or retained data, and admission refuses its deletion. */
+  protected: `${GROUP}/protected`,
 } as const
 
 export const ANNOTATIONS = {
@@ -19,6 +21,8 @@ export const ANNOTATIONS = {
   actor: `${GROUP}/actor`,
   /** The number of the API server's last intent that was written here: tells a repeated dispatch from a first one. */
   intent: `${GROUP}/intent`,
+  /** "true" on one of our resource definitions lets it be deleted, and with it every object of its kind. */
+  allowDeletion: `${GROUP}/allow-deletion`,
 } as const
 
 /** Held by the operator on every Environment until its data is dealt with and a DeletionRecord is written. */

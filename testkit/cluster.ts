@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
+import { LABELS } from '../crds/metadata.ts'
 import type { KubernetesApi } from '../runtime/kubernetes/kubernetes-api.ts'
 import type { KubernetesObject, KubernetesObjects, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
 import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
@@ -177,6 +178,8 @@ const HELD = [
 const removeNamespace = async (api: KubernetesApi, objects: KubernetesObjects, name: string): Promise<void> => {
   const namespace = await objects.get(namespaces, { namespace: '', name })
   if (namespace?.metadata?.uid === undefined) return
+  if (namespace.metadata.labels?.[LABELS.protected] !== undefined)
+    await objects.merge(namespaces, { namespace: '', name }, { metadata: { labels: { [LABELS.protected]: null } } })
   await objects.delete(namespaces, { namespace: '', name }, { uid: namespace.metadata.uid })
   for (const template of HELD) {
     const path = template.replace('%', `namespaces/${name}`)
