@@ -3,7 +3,7 @@ import type { Violation } from '../../lib/model/resource.ts'
 import { StoreError, type StoreErrorReason } from '../store/store-error.ts'
 
 /** The body of a refusal, as far as it is read. */
-interface Status {
+export interface Status {
   readonly reason?: string
   readonly message?: string
   readonly details?: {
@@ -12,7 +12,9 @@ interface Status {
   }
 }
 
-const reasonOf = (code: number, reason: string | undefined): StoreErrorReason => {
+const reasonOf = (code: number, { reason, details }: Status): StoreErrorReason => {
+  // This server has not come as far (yet, or for good when it lost its disk): what was listed there is no start.
+  if (details?.causes?.some(cause => cause.reason === 'ResourceVersionTooLarge')) return 'Gone'
   if (code === 404) return 'NotFound'
   if (code === 409) return reason === 'AlreadyExists' ? 'AlreadyExists' : 'Conflict'
   if (code === 410) return 'Gone'
@@ -41,11 +43,10 @@ const parsed = (body: string): Status => {
 }
 
 /** The StoreError of a Status, such as a watch's error event carries. */
-export const statusError = (code: number, status: unknown): StoreError => {
-  const { reason, message, details } = status as Status
-  const violations = violationsOf({ ...(details && { details }) })
-  return new StoreError(reasonOf(code, reason), message ?? `The Kubernetes API server answered ${code}`, { violations })
-}
+export const statusError = (code: number, status: Status): StoreError =>
+  new StoreError(reasonOf(code, status), status.message ?? `The Kubernetes API server answered ${code}`, {
+    violations: violationsOf(status),
+  })
 
 /** The StoreError of a refused request. */
 export const answerError = (code: number, body: string): StoreError => statusError(code, parsed(body))
