@@ -1,0 +1,216 @@
+/**
+ * Plays the node on a cluster that has none: a Node object with heartbeats, pods that are bound, become Ready and end as
+ * a kubelet lets them, and the trouble that real ones have: slow starts, crashes, exits that were not clean, a node that is lost.
+ * No container runs. Everything else is the real thing: controllers, garbage collection, deletion with grace.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { V1Pod } from '@kubernetes/client-node'
+import type { KubernetesApi } from '../runtime/kubernetes/kubernetes-api.ts'
+import type { KubernetesObjects, ObjectKey, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
+import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
+import { objectPath } from '../runtime/kubernetes/object-path.ts'
+import { isStoreError } from '../runtime/store/store-error.ts'
+import { NodeFaker } from './node-faker.ts'
+import { type PodState, podStatus } from './pod-status.ts'
+import { watchObjects } from './watch-objects.ts'
+
+export const POD: ObjectType<V1Pod> = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' }
+
+/** How a pod behaves. */
+export interface PodBehaviour {
+  /** From binding to Ready. */
+  readonly startMs: number
+  /** From the request to delete to the end of its containers; longer than its grace means that it is killed. */
+  readonly stopMs: number
+  /** What its containers end with when they were not killed. */
+  readonly exitCode: number
+}
+
+export interface PodFakerOptions {
+  readonly api: KubernetesApi
+  readonly node?: string
+  /** Whose pods; all by default, except those that another node has. */
+  readonly namespaces?: readonly string[]
+}
+
+/** A container that was killed ends with 128 + SIGKILL. */
+const KILLED = 137
+
+type Stage = 'new' | 'starting' | 'running' | 'ending'
+
+interface FakedPod {
+  pod: V1Pod
+  stage: Stage
+  restarts: number
+  lastExit?: number
+  readonly ip: string
+}
+
+export class PodFaker {
+  readonly node: string
+  readonly #options: PodFakerOptions
+  readonly #stop = new AbortController()
+  readonly #pods = new Map<string, FakedPod>()
+  readonly #failures: unknown[] = []
+  readonly #running: Promise<unknown>[] = []
+  readonly #node: NodeFaker
+  readonly #objects: KubernetesObjects
+  #behave: (pod: V1Pod) => Partial<PodBehaviour> = () => ({})
+  #addresses = 0
+
+  private constructor(options: PodFakerOptions) {
+    this.#options = options
+    this.node = options.node ?? 'faked'
+    this.#objects = kubernetesObjects(options.api, 'pod-faker')
+    this.#node = new NodeFaker(this.#objects, this.node)
+  }
+
+  /** Makes the node and begins. */
+  static async start(options: PodFakerOptions): Promise<PodFaker> {
+    const faker = new PodFaker(options)
+    const { signal } = faker.#stop
+    const { beating } = await faker.#node.start(signal)
+    faker.#running.push(
+      beating,
+      watchObjects(options.api, POD, signal, (uid, pod) => faker.#see(uid, pod)),
+    )
+    return faker
+  }
+
+  /** What went wrong in the faker itself; a test looks at its end. */
+  get failures(): readonly unknown[] {
+    return this.#failures
+  }
+
+  /** Pods that run and say Ready. */
+  get ready(): number {
+    return [...this.#pods.values()].filter(({ stage }) => stage === 'running').length
+  }
+
+  /** How pods start and end from now on, each one as this says; what is left out is quick and clean. */
+  behave(how: Partial<PodBehaviour> | ((pod: V1Pod) => Partial<PodBehaviour>)): void {
+    this.#behave = typeof how === 'function' ? how : () => how
+  }
+
+  /** The containers of a pod end with this code and are started again, as its restart policy says. */
+  async crash({ namespace, name }: ObjectKey, exitCode = 1): Promise<void> {
+    const faked = [...this.#pods.values()].find(
+      ({ pod: { metadata } }) => metadata?.namespace === namespace && metadata.name === name,
+    )
+    if (faked?.stage !== 'running') throw new Error(`${namespace}/${name} does not run here`)
+    faked.restarts++
+    faked.lastExit = exitCode
+    faked.stage = 'starting'
+    await this.#report(faked, 'crashed', exitCode)
+    this.#later(faked, this.#behaviour(faked.pod).startMs, () => this.#run(faked))
+  }
+
+  /** The node falls silent: it answers nothing, starts nothing, ends nothing. */
+  async loseNode(): Promise<void> {
+    await this.#node.lose()
+  }
+
+  /** The node is back and does what it missed. */
+  async bringBackNode(): Promise<void> {
+    await this.#node.bringBack()
+    for (const faked of this.#pods.values()) {
+      if (faked.stage === 'running') await this.#report(faked, 'ready')
+      this.#advance(faked)
+    }
+  }
+
+  /** Ends the faker; pods stay as they are. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await Promise.allSettled(this.#running)
+  }
+
+  #behaviour(pod: V1Pod): PodBehaviour {
+    return { startMs: 20, stopMs: 20, exitCode: 0, ...this.#behave(pod) }
+  }
+
+  #see(uid: string, pod: V1Pod | undefined): void {
+    if (pod === undefined) {
+      this.#pods.delete(uid)
+      return
+    }
+    const { namespaces } = this.#options
+    if (namespaces?.includes(pod.metadata!.namespace!) === false) return
+    if (pod.spec?.nodeName !== undefined && pod.spec.nodeName !== this.node) return
+    const known = this.#pods.get(uid)
+    if (known === undefined) {
+      // One that an earlier faker started runs on.
+      const ready = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
+      const ip = pod.status?.podIP ?? this.#nextAddress()
+      this.#pods.set(uid, { pod, stage: ready ? 'running' : 'new', restarts: 0, ip })
+    } else known.pod = pod
+    this.#advance(this.#pods.get(uid)!)
+  }
+
+  #advance(faked: FakedPod): void {
+    if (!this.#node.isThere) return
+    const { pod } = faked
+    const behaviour = this.#behaviour(pod)
+    if (pod.metadata?.deletionTimestamp !== undefined) {
+      if (faked.stage === 'ending') return
+      faked.stage = 'ending'
+      const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? 30) * 1000
+      const killed = behaviour.stopMs > graceMs
+      this.#later(faked, Math.min(behaviour.stopMs, graceMs), () =>
+        this.#end(faked, killed ? KILLED : behaviour.exitCode),
+      )
+    } else if (faked.stage === 'new') {
+      faked.stage = 'starting'
+      this.#later(faked, 0, async () => {
+        if (pod.spec?.nodeName === undefined) await this.#bind(pod)
+        this.#later(faked, behaviour.startMs, () => this.#run(faked))
+      })
+    }
+  }
+
+  /** What happens after a while, unless the node is lost, the pod is gone, or the faker was stopped by then. */
+  #later(faked: FakedPod, ms: number, step: () => Promise<void>): void {
+    const { signal } = this.#stop
+    const { stage } = faked
+    const act = async (): Promise<void> => {
+      if (ms > 0) await sleep(ms, undefined, { signal })
+      if (faked.stage !== stage || !this.#pods.has(faked.pod.metadata!.uid!)) return
+      if (this.#node.isThere) await step()
+      else faked.stage = 'new'
+    }
+    act().catch((error: unknown) => {
+      if (!signal.aborted && !isStoreError(error, 'NotFound', 'Conflict')) this.#failures.push(error)
+    })
+  }
+
+  async #run(faked: FakedPod): Promise<void> {
+    faked.stage = 'running'
+    await this.#report(faked, 'ready')
+  }
+
+  async #end(faked: FakedPod, exitCode: number): Promise<void> {
+    await this.#report(faked, 'ended', exitCode)
+    const { uid = '' } = faked.pod.metadata!
+    await this.#objects.delete(POD, keyOf(faked.pod), { uid, gracePeriodSeconds: 0 })
+  }
+
+  async #bind(pod: V1Pod): Promise<void> {
+    const { name, namespace, uid } = pod.metadata!
+    const target = { apiVersion: 'v1', kind: 'Node', name: this.node }
+    const body = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace, uid }, target }
+    await this.#options.api.call({ method: 'POST', path: objectPath(POD, keyOf(pod), 'binding'), body })
+  }
+
+  async #report(faked: FakedPod, how: PodState['how'], exitCode = 0): Promise<void> {
+    const { pod, restarts, lastExit, ip } = faked
+    const status = podStatus(pod, { how, exitCode, restarts, lastExit, ip })
+    await this.#objects.merge(POD, keyOf(pod), { metadata: { uid: pod.metadata!.uid }, status }, 'status')
+  }
+
+  #nextAddress(): string {
+    const serial = ++this.#addresses
+    return `10.${200 + (serial >> 16)}.${(serial >> 8) & 255}.${serial & 255}`
+  }
+}
+
+const keyOf = ({ metadata }: V1Pod): ObjectKey => ({ namespace: metadata!.namespace!, name: metadata!.name! })
