@@ -3,10 +3,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help setup up down reset user check generate format test verify storm bench images
+.PHONY: help setup up down reset user check generate format test verify e2e images storm bench
 
 help: ## lists the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: node_modules/.package-lock.json
 
@@ -43,6 +43,9 @@ test: setup ## every test that needs no cluster, small n
 
 verify: setup ## the same tests with full n, and the slow ones
 	@FULL=1 tools/test.sh
+
+e2e: setup ## every test that needs Kubernetes: on the cluster of KUBECONFIG, else on one that kind makes
+	@tools/e2e.sh
 
 storm: setup ## ten storms of random faults, each with a seed to repeat it by; by hand
 	@for i in 1 2 3 4 5 6 7 8 9 10; do FULL=1 STORM_SEED=random tools/test.sh e2e/storm.test.ts || exit 1; done

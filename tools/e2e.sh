@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# make e2e: every test that needs a Kubernetes cluster, on the cluster of $KUBECONFIG, else on one that kind makes for it.
+#   KUBECONFIG                   a cluster with a node that runs pods; what is installed there is removed again
+#   SERVICE_TEST_API_KUBECONFIG  another one for what needs no running pods; by default the same
+#   E2E_LOAD_IMAGE               the command that puts a docker-archive on the nodes; the file's path is added to it.
+#                                By default that of kind; empty: the images are there already, and are not built
+# Arguments narrow the files.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '== %s\n' "$*" >&2; }
+work=$(mktemp -d)
+kind_cluster=
+finish() {
+  [ -z "$kind_cluster" ] || kind delete cluster --name "$kind_cluster" >&2
+  rm -rf "$work"
+}
+trap finish EXIT
+
+if [ -z "${KUBECONFIG:-}" ]; then
+  command -v kind >/dev/null || {
+    echo "make e2e needs a Kubernetes cluster: set KUBECONFIG, or install kind (https://kind.sigs.k8s.io) and Docker" >&2
+    exit 1
+  }
+  kind_cluster=svc-e2e
+  export KUBECONFIG=$work/kubeconfig
+  say "making the kind cluster $kind_cluster"
+  kind create cluster --name "$kind_cluster" --config e2e/kind.yaml --kubeconfig "$KUBECONFIG" --wait 120s >&2
+  load="kind load image-archive --name $kind_cluster"
+else
+  load=${E2E_LOAD_IMAGE-}
+  [ -n "${E2E_LOAD_IMAGE+given}" ] || {
+    echo "make e2e does not know how images get onto this cluster: set E2E_LOAD_IMAGE (empty: they are there)" >&2
+    exit 1
+  }
+fi
+for tool in kubectl helm; do
+  command -v "$tool" >/dev/null || { echo "make e2e needs $tool" >&2; exit 1; }
+done
+
+if [ -n "$load" ]; then
+  say "building the images"
+  SAVE=$work/images tools/images.sh >&2
+  for archive in "$work"/images/*.tar; do
+    say "loading ${archive##*/}"
+    $load "$archive" >&2
+    rm "$archive"
+  done
+fi
+
+if [ $# -gt 0 ]; then
+  mocha "$@"
+  exit
+fi
+# One run: first what brings its own operator, then what needs pods, last what installs the chart, for an installed operator
+# would take part in everything else.
+mapfile -t files < <(
+  find crds runtime operator apiserver testkit tools -name '*.cluster.test.ts' | sort
+  find e2e -name '*.cluster.test.ts' | sort
+  find crds runtime operator apiserver testkit tools -name '*.node.test.ts' | sort
+  find e2e -name '*.node.test.ts' | sort
+)
+mocha "${files[@]}"
