@@ -34,6 +34,11 @@ export interface EnvironmentBody {
   readonly status_reason: string | null
 }
 
+export interface ConnectionBody {
+  readonly connection_uri: string
+  readonly ca_certificate?: string
+}
+
 export interface AuditEventBody {
   readonly id: number
   readonly actor: string

@@ -6,7 +6,14 @@ import { projectNamespace } from '../crds/metadata.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import type { ResourceKey } from '../lib/model/resource.ts'
 import type { SqlSession } from '../testkit/open-sql.ts'
-import type { Answer, AuditEventBody, CallOptions, EnvironmentBody, OperationBody } from './api-client.ts'
+import type {
+  Answer,
+  AuditEventBody,
+  CallOptions,
+  ConnectionBody,
+  EnvironmentBody,
+  OperationBody,
+} from './api-client.ts'
 import { freshId, type World } from './world.ts'
 
 export class Tenant {
@@ -114,14 +121,20 @@ export class Tenant {
     }
   }
 
-  async connectionUri(environmentId: string): Promise<string> {
-    const path = this.path(environmentId, '/connection')
-    return (await this.world.api.expect<{ connection_uri: string }>(200, 'GET', path)).connection_uri
+  /** How a client connects, as the API tells it. */
+  connection(environmentId: string): Promise<ConnectionBody> {
+    return this.world.api.expect(200, 'GET', this.path(environmentId, '/connection'))
   }
 
-  /** Runs something in the environment's database, over the connection that a client gets. */
+  /** A session in the environment's database, over the connection that a client gets. */
+  async open(environmentId: string): Promise<SqlSession> {
+    const { connection_uri, ca_certificate } = await this.connection(environmentId)
+    return this.world.openSql(connection_uri, ca_certificate)
+  }
+
+  /** Runs something in the environment's database. */
   async sql<T>(environmentId: string, use: (session: SqlSession) => Promise<T>): Promise<T> {
-    const session = await this.world.openSql(await this.connectionUri(environmentId))
+    const session = await this.open(environmentId)
     try {
       return await use(session)
     } finally {

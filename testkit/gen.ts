@@ -107,7 +107,6 @@ export const observedOf = (
     namespace: undefined,
     instance: undefined,
     credentials: 'present',
-    keptRotation: undefined,
     signIn: undefined,
     ...seen,
     environment: made,

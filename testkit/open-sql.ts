@@ -6,13 +6,16 @@ export interface SqlSession {
   close(): Promise<void>
 }
 
-/** Opens a session for a `connection_uri`; how depends on where the environment runs. */
-export type OpenSql = (connectionUri: string) => Promise<SqlSession>
+/** Opens a session for a `connection_uri`, proving the server by `ca_certificate`; how depends on where the environment runs. */
+export type OpenSql = (connectionUri: string, caCertificate?: string) => Promise<SqlSession>
 
 /** Connects straight to the host and port of the URI: right where this process reaches them. */
-export const openSqlDirect: OpenSql = async connectionUri => {
+export const openSqlDirect: OpenSql = connectionUri => openSession({ connectionString: connectionUri })
+
+/** Connects as told. */
+export const openSession = async (how: pg.ClientConfig): Promise<SqlSession> => {
   const client = new pg.Client({
-    connectionString: connectionUri,
+    ...how,
     connectionTimeoutMillis: 5000,
     query_timeout: 20_000,
     application_name: 'e2e',

@@ -51,7 +51,6 @@ const MATRIX: Readonly<Record<OperationId, string>> = {
   updateEnvironment: 'nyyy-',
   suspendEnvironment: 'nyyy-',
   resumeEnvironment: 'nyyy-',
-  rotateCredentials: 'nyyy-',
   deleteEnvironment: 'nyyy-',
   renewEnvironment: 'nyyy-',
   getConnection: 'nyyy-',

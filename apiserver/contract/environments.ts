@@ -50,18 +50,6 @@ export const environmentRecord = z
       .nullable()
       .meta({ description: 'Why it is not ready, in one word; null when there is nothing to say', example: null }),
     status_message: z.string().nullable().meta({ description: 'Why it is not ready, for people', example: null }),
-    warnings: z
-      .array(
-        z.object({
-          reason: z.string().meta({ description: 'In one word', example: 'ExpiresSoon' }),
-          message: z.string().meta({ description: 'For people' }),
-        }),
-      )
-      .meta({
-        description:
-          'What may become a problem, also while it is ready: ExpiresSoon, InGrace and Protected (its time is over, and it is about to be deleted, or kept by its deletion protection alone), DiskNearlyFull, NoShutdownCheckpoint (Postgres recovers at its next start)',
-        example: [],
-      }),
     created_at: isoTime,
     updated_at: isoTime,
   })
@@ -179,7 +167,6 @@ const example = {
   deletion_policy: 'delete',
   status_reason: null,
   status_message: null,
-  warnings: [],
   created_at: '2026-11-27T10:00:00.000Z',
   updated_at: '2026-11-27T10:00:00.000Z',
 }
@@ -287,20 +274,6 @@ export const environmentRoutes = {
     success: accepted,
     errors: [...NOT_FOUND, ...ONE_AT_A_TIME],
     examples: { response: operationExample('resume_environment') },
-  }),
-  rotateCredentials: defineRoute({
-    ...one,
-    operationId: 'rotateCredentials',
-    method: 'post',
-    path: `${ONE}/rotate-credentials`,
-    summary: 'Replace the passwords of an environment',
-    description:
-      'A sign-in with the new ones is proven before `connection` answers them; from then on the old ones are refused. Sessions that are open stay.',
-    policy: 'environment.write',
-    idempotency: 'required',
-    success: accepted,
-    errors: [...NOT_FOUND, ...ONE_AT_A_TIME],
-    examples: { response: operationExample('rotate_credentials') },
   }),
   deleteEnvironment: defineRoute({
     ...one,

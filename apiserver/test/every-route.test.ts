@@ -1,193 +1,185 @@
+/** What holds for every route, and is asked of each: a new one does not compile until it stands here. */
 import assert from 'node:assert/strict'
-import type { ErrorCode } from '../../lib/errors/codes.ts'
-import { ROLES, type Role, roleAtLeast } from '../../lib/model/credential.ts'
-import { newId } from '../../lib/model/time-ordered-id.ts'
-import { ApiClient, type OperationId } from '../../testkit/api-client.ts'
-import { type ApiCaller, startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
-import { type ApiTeam, finished, makeTeam, ORG } from '../../testkit/api-team.ts'
-import { type Aim, aimAt } from '../../testkit/route-aim.ts'
-import { policyRowOf } from '../auth/policy.ts'
-import type { Problem } from '../contract/problem.ts'
-import { errorCodesOf, type Route } from '../contract/route.ts'
-import { ROUTES } from '../contract/routes.ts'
+import { ApiClient, type ApiRequest, type OperationId } from '../../testkit/api-client.ts'
+import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { type ApiTeam, at, created, creation, finished, makeTeam, ORG, PROJECT } from '../../testkit/api-team.ts'
+import { ROUTES, type Routes } from '../contract/routes.ts'
 
-/** A well-formed id of nothing, and the codes that say so, for each place that can name something. */
-const UNKNOWN: Readonly<Record<string, readonly [id: string, ...codes: ErrorCode[]]>> = {
-  org: ['nowhere', 'organization_not_found'],
-  project: ['nowhere', 'project_not_found'],
-  env: ['nowhere', 'environment_not_found'],
-  subject: [`user:${newId('usr')}`, 'user_not_found', 'member_not_found'],
-  operation: [newId('op'), 'operation_not_found'],
-  token: [newId('tok'), 'token_not_found'],
-  organization_id: ['nowhere', 'organization_not_found'],
-  project_id: ['nowhere', 'project_not_found'],
+type MutationId = { [Id in OperationId]: Routes[Id]['method'] extends 'get' ? never : Id }[OperationId]
+
+/** One call that is carried out, and the one event that it leaves. */
+interface Deed {
+  readonly request: ApiRequest
+  readonly event: string
 }
+
+const PROJECT_BODY = { region: 'local', postgres_major: 17 }
+const UNKNOWN_ID = 'op_06dm3qz5hx7n0c8k2v4r9w1tbe'
 
 describe('every route', () => {
   let api: TestApiServer
   let team: ApiTeam
-  /** The owner, at another process on the same databases. */
   let replica: ApiClient
+  let guest = 'user:usr_guest'
   before(async () => {
     api = await startTestApiServer()
     team = await makeTeam(api)
     replica = new ApiClient(await api.startReplica(), team.owner.token)
+    guest = `user:${(await api.makeCaller('guest')).userId}`
+    await created(team.owner, 'walked', { kind: 'preview', ttl_hours: 5 })
   })
   after(() => api.stop())
 
-  const callersByRole = (): readonly (readonly [Role | undefined, ApiCaller])[] => [
-    ...ROLES.map(role => [role, team[role]] as const),
-    [undefined, team.outsider],
-  ]
+  const walked = { params: at('walked') }
+  const inOrg = (more: Readonly<Record<string, string>> = {}): ApiRequest => ({ params: { org: ORG, ...more } })
+  const event = (action: string, resource: string): string => `${action} ${resource}`
 
-  interface Event {
-    readonly actor: string
-    readonly metadata: Readonly<Record<string, unknown>>
+  /** In an order in which each finds what it needs. */
+  const DEEDS: Readonly<Record<MutationId, () => Deed | Promise<Deed>>> = {
+    putOrganization: () => ({
+      request: { ...inOrg(), body: { name: 'Renamed' } },
+      event: event('put_organization', ORG),
+    }),
+    putMember: () => ({
+      request: { ...inOrg({ subject: guest }), body: { role: 'viewer' } },
+      event: event('put_member', guest),
+    }),
+    removeMember: () => ({ request: inOrg({ subject: guest }), event: event('remove_member', guest) }),
+    putProject: () => ({
+      request: { ...inOrg({ project: 'brief' }), body: PROJECT_BODY },
+      event: event('put_project', 'brief'),
+    }),
+    deleteProject: () => ({ request: inOrg({ project: 'brief' }), event: event('delete_project', 'brief') }),
+    createEnvironment: () => ({
+      request: { body: creation('made') },
+      event: event('create_environment', `${PROJECT}/made`),
+    }),
+    updateEnvironment: () => ({
+      request: { ...walked, body: { deletion_policy: 'retain' } },
+      event: event('update_environment', `${PROJECT}/walked`),
+    }),
+    renewEnvironment: () => ({
+      request: { ...walked, body: { ttl_hours: 9 } },
+      event: event('renew_environment', `${PROJECT}/walked`),
+    }),
+    suspendEnvironment: () => ({ request: walked, event: event('suspend_environment', `${PROJECT}/walked`) }),
+    resumeEnvironment: () => ({ request: walked, event: event('resume_environment', `${PROJECT}/walked`) }),
+    deleteEnvironment: () => ({ request: walked, event: event('delete_environment', `${PROJECT}/walked`) }),
+    createToken: () => ({ request: { body: { name: 'walker' } }, event: 'create_token' }),
+    revokeToken: async () => {
+      const { body } = await team.owner.call('createToken', { body: { name: 'short' } })
+      return { request: { params: { token: body.id } }, event: 'revoke_token' }
+    },
   }
-  /** Everything that was recorded, of organizations and of accounts. */
-  const recorded = (): Promise<readonly Event[]> =>
-    api.plane.database.rows<Event>(
-      `select actor, metadata from (
-         select actor, metadata, organization_id as head, id from audit_events
-         union all select 'user:' || user_id, metadata, '', id from account_events) all_events order by head, id`,
+
+  /** Every event there is, of the organization and of the callers' accounts. */
+  const events = async (): Promise<string[]> => {
+    const rows = await api.plane.database.rows<{ event: string }>(
+      `select action || ' ' || resource_id as event from audit_events where organization_id = $1
+       union all select type from account_events where type <> 'create_user'`,
+      [ORG],
     )
-  const problemOf = (body: unknown): Omit<Problem, 'request_id' | 'instance'> => {
-    const { request_id: _id, instance: _instance, ...rest } = body as Problem
-    return rest
+    return rows.map(row => row.event)
+  }
+  const without = (all: readonly string[], some: readonly string[]): string[] => {
+    const left = [...all]
+    for (const each of some) left.splice(left.indexOf(each), 1)
+    return left
   }
 
-  for (const route of Object.values<Route>(ROUTES)) {
-    const id = route.operationId as OperationId
-    const row = policyRowOf(route)
-    if (row.role === 'public') continue
-    const isMutating = route.method !== 'get'
-    const aim = (caller: ApiCaller): Promise<Aim> => aimAt(route, { api, team }, caller)
-    let untouched: Promise<Aim> | undefined
-    /** The owner's own: for what is refused and so changes nothing. */
-    const aimToRefuse = (): Promise<Aim> => (untouched ??= aim(team.owner))
-    /** What the policy table says of a role: undefined is yes. */
-    const refusal = (role: Role | undefined): ErrorCode | undefined => {
-      if (row.role === 'self' || row.role === 'public') return undefined
-      if (role === undefined) return 'organization_not_found'
-      return roleAtLeast(role, row.role) ? undefined : 'forbidden'
-    }
-
-    describe(id, () => {
-      it('is closed to callers without a valid credential, before anything else is looked at', async () => {
-        const target = await aimToRefuse()
-        const before = await recorded()
-        for (const [who, code] of [
-          [api.nobody, 'unauthenticated'],
-          [new ApiClient(api.url, 'svc_pat_junk'), 'invalid_token'],
-        ] as const)
-          for (const request of [
-            target,
-            { ...target, query: { junk: 'junk' }, ...(isMutating && { body: 'junk', key: 'j u n k' }) },
-          ]) {
-            const answer = await who.call(id, request)
-            assert.deepEqual([answer.status, answer.body.code], [401, code])
-          }
-        assert.equal((await recorded()).length, before.length)
-      })
-
-      it('does for each role what the policy table says, and records each change exactly once', async () => {
-        for (const [role, caller] of callersByRole()) {
-          const who = role ?? 'a stranger'
-          const target = await aim(caller)
-          const before = await recorded()
-          const answer = await caller.call(id, target)
-          const expected = refusal(role)
-          const status = expected === undefined ? route.success.status : expected === 'forbidden' ? 403 : 404
-          assert.equal(answer.status, status, `${who}: ${answer.text}`)
-          if (expected !== undefined) assert.equal(answer.body.code, expected, who)
-          if (answer.status === 202)
-            assert.equal(
-              (await finished(team.owner, (answer.body as unknown as { id: string }).id)).state,
-              'succeeded',
-              who,
-            )
-          const events = (await recorded()).length - before.length
-          // Who reads how to connect is recorded as if it were a change.
-          const isRecorded = expected === undefined && (isMutating || route.rate === 'connection')
-          assert.equal(events, isRecorded ? 1 : 0, `${who} left ${events} events`)
-          if (isRecorded) {
-            const news = (await recorded()).filter(
-              event => event.metadata['request_id'] === answer.headers.get('x-request-id'),
-            )
-            assert.deepEqual(
-              news.map(({ actor }) => actor),
-              [`user:${caller.userId}`],
-              who,
-            )
-          }
-        }
-      })
-
-      if (isMutating)
-        it('is done once however often it is asked for under one key, of two replicas, and answers the same bytes', async () => {
-          const target = { ...(await aim(team.owner)), key: `once-${id}` }
-          const before = await recorded()
-          const callers = [team.owner, replica, team.owner, replica]
-          const answers = await Promise.all(callers.map(caller => caller.call(id, target)))
-          answers.push(await replica.call(id, target))
-          const [first] = answers
-          assert.ok(first)
-          assert.equal(first.status, route.success.status, first.text)
-          assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1)
-          assert.equal(answers.filter(({ headers }) => headers.get('idempotency-replayed') === 'true').length, 4)
-          assert.equal((await recorded()).length - before.length, 1)
-          if (first.status === 202) await finished(team.owner, (first.body as unknown as { id: string }).id)
-        })
-
-      if (route.organization !== 'none')
-        it('tells a stranger nothing: an organization of others looks like one that is not there', async () => {
-          const target = await aimToRefuse()
-          const nowhere = {
-            ...target,
-            params: { ...target.params, ...(target.params['org'] !== undefined && { org: 'nowhere' }) },
-            query: route.organization === 'query' ? { ...target.query, organization_id: 'nowhere' } : target.query,
-            body: route.organization === 'body' ? { ...target.body, organization_id: 'nowhere' } : target.body,
-            headers: route.organization === 'header' ? { 'X-Service-Organization-ID': 'nowhere' } : target.headers,
-          }
-          const stranger = await api.makeCaller('stranger')
-          const [there, notThere] = [await stranger.call(id, target), await stranger.call(id, nowhere)]
-          // Who may make an organization and who may not is no secret: that is told before anything is looked for.
-          const code = row.mayCreate === true ? 'forbidden' : 'organization_not_found'
-          assert.equal(there.body.code, code)
-          assert.deepEqual(problemOf(there.body), problemOf(notThere.body))
-        })
-
-      const places = [
-        ...Object.keys(route.params?.shape ?? {}).map(name => ['params', name] as const),
-        ...(['organization_id', 'project_id'] as const).flatMap(name => [
-          ...(name in (route.query?.shape ?? {}) ? ([['query', name]] as const) : []),
-          ...(Object.hasOwn(route.examples.request ?? {}, name) ? ([['body', name]] as const) : []),
-        ]),
-      ]
-      for (const [place, name] of places) {
-        const [nothing = '', ...codes] = UNKNOWN[name] ?? []
-        const code = codes.find(each => errorCodesOf(route).includes(each))
-        const creates = route.method === 'put' && route.path.endsWith(`{${name}}`)
-        if (creates && (code === undefined || row.mayCreate === true)) continue
-        it(`answers 404 ${code} when its ${place} name an unknown ${name}`, async () => {
-          assert.ok(code, `${id} documents no code for an unknown ${name}`)
-          const target = await aimToRefuse()
-          const before = await recorded()
-          const answer = await team.owner.call(id, { ...target, [place]: { ...target[place], [name]: nothing } })
-          assert.deepEqual([answer.status, answer.body.code], [404, code], answer.text)
-          assert.equal((await recorded()).length, before.length)
-        })
-      }
+  for (const id of Object.keys(DEEDS) as MutationId[])
+    it(`${id}: asked for many times at once under one key, of two replicas, it is done once, with one event and one answer`, async () => {
+      const { request, event: left } = await DEEDS[id]()
+      const before = await events()
+      const key = `once-${id}`
+      const answers = await Promise.all(
+        [team.owner, replica, team.owner, replica].map(caller => caller.call(id, { ...request, key })),
+      )
+      const later = await replica.call(id, { ...request, key })
+      const all = [...answers, later]
+      assert.deepEqual(
+        [...new Set(all.map(({ status, text }) => `${status} ${text}`))],
+        [`${ROUTES[id].success.status} ${later.text}`],
+      )
+      assert.equal(all.filter(({ headers }) => headers.get('idempotency-replayed') === 'true').length, 4)
+      assert.deepEqual(without(await events(), before), [left])
+      const { id: operation, kind } = (later.text === '' ? {} : later.body) as { id?: string; kind?: string }
+      if (kind?.endsWith('_environment') === true && operation !== undefined)
+        assert.equal((await finished(team.owner, operation)).state, 'succeeded')
     })
-  }
 
-  it('belongs to this organization alone: nothing was written elsewhere', async () => {
-    const organizations = await api.plane.database.rows<{ organization_id: string }>(
-      'select distinct organization_id from audit_events order by 1',
-    )
-    assert.deepEqual(
-      organizations.map(each => each.organization_id),
-      [ORG, 'other'],
-    )
+  it('stays as it is when it is only read', async () => {
+    const before = await events()
+    for (const [id, route] of Object.entries(ROUTES) as [OperationId, (typeof ROUTES)[OperationId]][])
+      if (route.method === 'get' && id !== 'getConnection')
+        await team.owner.call(id, {
+          params: { ...at('made'), operation: UNKNOWN_ID },
+          ...(id === 'listEnvironments' ? { query: { organization_id: ORG } } : {}),
+          headers: { 'X-Service-Organization-ID': ORG },
+        })
+    assert.deepEqual(await events(), before)
+  })
+
+  /** A request in which one name, and only that, is unknown; and what is then said not to be found. */
+  const lost = (id: OperationId): readonly (readonly [request: ApiRequest, code: string])[] => {
+    const route: { readonly path: string; readonly method: string; readonly organization: string } = ROUTES[id]
+    const params = { ...at('made'), subject: guest, operation: UNKNOWN_ID, token: 'tok_06dm3qz5hx7n0c8k2v4r9w1tbe' }
+    const bodies: Partial<Record<OperationId, object>> = {
+      putOrganization: { name: 'X' },
+      putMember: { role: 'viewer' },
+      putProject: PROJECT_BODY,
+      createEnvironment: creation('unborn'),
+      updateEnvironment: { deletion_policy: 'retain' },
+      renewEnvironment: { ttl_hours: 1 },
+      createToken: { name: 'x' },
+    }
+    const body = bodies[id]
+    const base = (org: string, project: string, more: Readonly<Record<string, string>>): ApiRequest => ({
+      params: { ...params, org, project, ...more },
+      headers: { 'X-Service-Organization-ID': org },
+      ...(id === 'listEnvironments' ? { query: { organization_id: org, project_id: project } } : {}),
+      ...(body === undefined
+        ? {}
+        : { body: id === 'createEnvironment' ? { ...body, organization_id: org, project_id: project } : body }),
+    })
+    const hasProject = route.path.includes('{project}') || id === 'createEnvironment' || id === 'listEnvironments'
+    return [
+      ...(route.organization === 'none' || id === 'putOrganization'
+        ? []
+        : [[base('nowhere', PROJECT, {}), 'organization_not_found'] as const]),
+      ...(hasProject && id !== 'putProject' ? [[base(ORG, 'nowhere', {}), 'project_not_found'] as const] : []),
+      ...(route.path.includes('{env}')
+        ? [[base(ORG, PROJECT, { env: 'nowhere' }), 'environment_not_found'] as const]
+        : []),
+      ...(route.path.includes('{operation}') ? [[base(ORG, PROJECT, {}), 'operation_not_found'] as const] : []),
+      ...(route.path.includes('{token}') ? [[base(ORG, PROJECT, {}), 'token_not_found'] as const] : []),
+      ...(id === 'putMember' ? [[base(ORG, PROJECT, { subject: 'user:usr_nobody' }), 'user_not_found'] as const] : []),
+      ...(id === 'removeMember' ? [[base(ORG, PROJECT, {}), 'member_not_found'] as const] : []),
+    ]
+  }
+  // Before the names of this run are known: only whether there is any.
+  for (const id of (Object.keys(ROUTES) as OperationId[]).filter(each => lost(each).length > 0))
+    it(`${id}: a name that is unknown is never taken for another one`, async () => {
+      const before = await events()
+      for (const [request, code] of lost(id)) {
+        const answer = await team.owner.call(id, request)
+        assert.deepEqual([answer.status, (answer.body as { code: string }).code], [404, code], JSON.stringify(request))
+      }
+      assert.deepEqual(await events(), before)
+    })
+
+  it('asks for a credential, health alone does not, and says nothing of an organization to those who are no member', async () => {
+    for (const [id, route] of Object.entries(ROUTES) as [OperationId, (typeof ROUTES)[OperationId]][]) {
+      if (route.policy === 'public') continue
+      const [request] = lost(id).at(-1) ?? [{}]
+      const nobody = await api.nobody.call(id, request)
+      assert.deepEqual([id, nobody.status, (nobody.body as { code: string }).code], [id, 401, 'unauthenticated'])
+      if (route.organization === 'none' || id === 'putOrganization') continue
+      const stranger = await team.outsider.call(id, request)
+      assert.deepEqual(
+        [id, stranger.status, (stranger.body as { code: string }).code],
+        [id, 404, 'organization_not_found'],
+      )
+    }
   })
 })

@@ -33,7 +33,7 @@ const moveExpiry = async (tenant: Tenant, id: string, msFromNow: number): Promis
 const refusedForGood = async (tenant: Tenant, id: string): Promise<void> => {
   const { api, store } = tenant.world
   await tenant.createEnvironment(id, { deletion_protection: true })
-  const session = await tenant.world.openSql(await tenant.connectionUri(id))
+  const session = await tenant.open(id)
   const refused = await api.call<Problem>('DELETE', tenant.path(id))
   assert.deepEqual([refused.status, refused.body.code], [409, 'deletion_protected'])
   const uid = await tenant.uid(id)

@@ -4,7 +4,7 @@ import type { World } from '../world.ts'
 
 /** What usage says while one session of the tenant's is open: a database with rows is over 7 MB. */
 const usageOf = async (tenant: Tenant, id: string): Promise<{ moreThanEmpty: boolean; connections: number | null }> => {
-  const session = await tenant.world.openSql(await tenant.connectionUri(id))
+  const session = await tenant.open(id)
   try {
     await session.rows('select 1')
     const usage = await tenant.world.api.expect<{ caps: { name: string; used: number | null }[] }>(
@@ -45,10 +45,10 @@ export const wholeLife = async (world: World): Promise<void> => {
   const after = (await tenant.environment('pr-41')).expires_at_epoch_seconds!
   assert.ok(after - before > 45 * 3600, `Renewing moved the expiry from ${before} to ${after}`)
 
-  const uri = await tenant.connectionUri('pr-41')
+  const { connection_uri, ca_certificate } = await tenant.connection('pr-41')
   await tenant.run('delete', 'pr-41')
   assert.equal((await tenant.environment('pr-41')).phase, 'deleted')
-  await assert.rejects(world.openSql(uri))
+  await assert.rejects(world.openSql(connection_uri, ca_certificate))
 
   assert.deepEqual(
     (await tenant.auditEvents()).filter(event => event.action !== 'read_connection').map(event => event.action),

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
-import { openSqlDirect } from '../../testkit/open-sql.ts'
 import type { Answer, ApiClient, OperationBody } from '../api-client.ts'
 import type { Tenant } from '../tenant.ts'
 import type { SeededRandom } from './seeded-random.ts'
@@ -115,7 +114,7 @@ export class Callers {
     const value = randomUUID()
     try {
       const uid = await this.#uidOf(id)
-      const session = await openSqlDirect(await this.#tenant.connectionUri(id))
+      const session = await this.#tenant.open(id)
       try {
         await session.rows('create table if not exists kept (value text)')
         await session.rows(`insert into kept values ('${value}')`)

@@ -4,6 +4,7 @@
  */
 import { createSealer, type MasterKeys, SealError, type Sealer, type SealPlace } from '../../lib/credentials/seal.ts'
 import type { CredentialOwner, CredentialSet, Credentials } from '../credentials/credentials.ts'
+import { CREDENTIAL_ROLES } from '../credentials/credentials.ts'
 import { StoreError } from '../store/store-error.ts'
 import { CANARY, CANARY_TEXT } from './seal-canary.ts'
 import { StorePool } from './store-pool.ts'
@@ -64,8 +65,7 @@ export class SealedCredentials implements Credentials {
 
   async write(owner: CredentialOwner, credentials: CredentialSet): Promise<void> {
     const { uid, namespace, name } = owner
-    const { app, ops, rotation, next } = credentials
-    const text = JSON.stringify({ app, ops, rotation, next })
+    const text = JSON.stringify(Object.fromEntries(CREDENTIAL_ROLES.map(role => [role, credentials[role]])))
     // The version is part of the seal, so it has to be known first; whoever comes in between makes us look again.
     for (;;) {
       const version = String(BigInt((await this.#rows(uid))[0]?.version ?? 0) + 1n)

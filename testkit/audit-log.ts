@@ -1,0 +1,98 @@
+/** The API server's own log of who asked for what: the proof of what a process did, and did not. */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+
+/** One request that ended. */
+export interface AuditLine {
+  readonly user: string
+  readonly userAgent: string
+  readonly verb: string
+  readonly group: string
+  /** With the subresource where there is one, e.g. `pods/status`. */
+  readonly resource: string
+  readonly namespace: string
+  readonly name: string
+  readonly code: number
+  /** Epoch milliseconds of its arrival. */
+  readonly at: number
+}
+
+interface AuditEvent {
+  readonly stage: string
+  readonly verb: string
+  readonly user: { readonly username: string }
+  readonly userAgent?: string
+  readonly objectRef?: {
+    readonly apiGroup?: string
+    readonly resource?: string
+    readonly subresource?: string
+    readonly namespace?: string
+    readonly name?: string
+  }
+  readonly responseStatus?: { readonly code?: number }
+  readonly requestReceivedTimestamp: string
+}
+
+const CHANGES = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
+
+/** Whether a request may have changed something. */
+export const isChange = ({ verb, code }: AuditLine): boolean => CHANGES.has(verb) && code < 400
+
+const lineOf = ({
+  user,
+  userAgent,
+  verb,
+  objectRef,
+  responseStatus,
+  requestReceivedTimestamp,
+}: AuditEvent): AuditLine => {
+  const { apiGroup = '', resource = '', subresource, namespace = '', name = '' } = objectRef ?? {}
+  return {
+    user: user.username,
+    userAgent: userAgent ?? '',
+    verb,
+    group: apiGroup,
+    resource: subresource === undefined ? resource : `${resource}/${subresource}`,
+    namespace,
+    name,
+    code: responseStatus?.code ?? 0,
+    at: Date.parse(requestReceivedTimestamp),
+  }
+}
+
+/** Where the file of a cluster's audit log is; undefined where nobody said. For a node's cluster, or an API-only one. */
+export const auditLogOf = (cluster: 'node' | 'api'): string | undefined =>
+  process.env[cluster === 'api' ? 'SERVICE_TEST_API_AUDIT_LOG' : 'SERVICE_TEST_AUDIT_LOG'] ||
+  (cluster === 'api' && process.env['SERVICE_TEST_API_KUBECONFIG'] === undefined ? auditLogOf('node') : undefined)
+
+/** Reads what was written since it was opened. */
+export class AuditLog {
+  readonly #path: string
+  readonly #begin: number
+
+  constructor(path: string) {
+    this.#path = path
+    const file = openSync(path, 'r')
+    this.#begin = fstatSync(file).size
+    closeSync(file)
+  }
+
+  /** Every ended request since then, in the order of their ends. @throws Error when the file was rotated meanwhile */
+  lines(): AuditLine[] {
+    const file = openSync(this.#path, 'r')
+    try {
+      const { size } = fstatSync(file)
+      if (size < this.#begin) throw new Error(`${this.#path} was rotated: what came before is lost`)
+      const text = Buffer.alloc(size - this.#begin)
+      readSync(file, text, 0, text.length, this.#begin)
+      return text
+        .toString()
+        .split('\n')
+        .slice(0, -1)
+        .map(line => JSON.parse(line) as AuditEvent)
+        .filter(({ stage }) => stage === 'ResponseComplete')
+        .map(lineOf)
+    } finally {
+      closeSync(file)
+    }
+  }
+}
