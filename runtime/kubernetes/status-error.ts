@@ -25,11 +25,14 @@ const reasonOf = (code: number, { reason, details }: Status): StoreErrorReason =
   return 'Invalid'
 }
 
+/** What the API server puts before a rule's message: what was wrong, as a JSON scalar (for a rule of ours, its type). */
+const VALUE = /^Invalid value: (?:"(?:[^"\\]|\\.)*"|[\w.+-]+): /
+
 /** A rule at the root of an object names no field. */
 const violationsOf = (status: Status): Violation[] =>
   (status.details?.causes ?? []).map(({ field = '', message = '' }) => ({
     field: field === '<nil>' ? '' : field,
-    message,
+    message: message.replace(VALUE, ''),
   }))
 
 const parsed = (body: string): Status => {
