@@ -1,0 +1,120 @@
+import type { OwnerReference } from '../../lib/model/resource.ts'
+import {
+  CREDENTIAL_ROLES,
+  type CredentialOwner,
+  type CredentialSet,
+  type Credentials,
+  type DatabaseCredential,
+} from '../credentials/credentials.ts'
+import { sameJson } from '../store/merge-patch.ts'
+import { StoreError } from '../store/store-error.ts'
+import type { KubernetesObject, KubernetesObjects, ObjectType } from './kubernetes-object.ts'
+
+/** How the Secrets of an owner look; the names carry enough of the uid to be its own. */
+export interface SecretLayout {
+  /** The label whose value is the owner's uid. */
+  readonly uidLabel: string
+  names(owner: CredentialOwner): { readonly app: string; readonly ops: string }
+  metadata(owner: CredentialOwner): {
+    readonly labels: Readonly<Record<string, string>>
+    readonly ownerReferences?: readonly OwnerReference[]
+  }
+  /** What clients find in the `app` Secret. */
+  app(owner: CredentialOwner, credential: DatabaseCredential): Readonly<Record<string, string>>
+}
+
+interface Secret extends KubernetesObject {
+  readonly type?: string
+  readonly data?: Readonly<Record<string, string>>
+}
+
+const secrets: ObjectType<Secret> = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }
+
+/** Holds the whole set in the `ops` Secret: one object, so that both roles change together. */
+const SET = 'credentials.json'
+
+const PUBLISH_ATTEMPTS = 5
+
+const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64')
+
+const setIn = (secret: Secret | undefined): CredentialSet | undefined => {
+  try {
+    const set = JSON.parse(Buffer.from(secret?.data?.[SET] ?? '', 'base64').toString('utf8')) as CredentialSet
+    // Throws where a role is missing.
+    return CREDENTIAL_ROLES.every(role => set[role].password !== '') ? set : undefined
+  } catch {
+    // Somebody's hand: lost, as if the Secret were gone.
+    return undefined
+  }
+}
+
+/**
+ * Credentials in two Secrets beside the environment. The `ops` Secret is what is in force; the `app` Secret shows the tenant's
+ * sign-in to programs that mount it, and is never read. They are read by name, never listed or watched.
+ */
+export class KubernetesCredentials implements Credentials {
+  readonly #objects: KubernetesObjects
+  readonly #layout: SecretLayout
+
+  constructor(objects: KubernetesObjects, layout: SecretLayout) {
+    this.#objects = objects
+    this.#layout = layout
+  }
+
+  async read(owner: CredentialOwner): Promise<CredentialSet | undefined> {
+    const secret = await this.#get(owner, 'ops')
+    return this.#isOwn(owner, secret) ? setIn(secret) : undefined
+  }
+
+  /** Writes nothing when both Secrets say so already: a repeated write repairs the `app` Secret. */
+  async write(owner: CredentialOwner, credentials: CredentialSet): Promise<void> {
+    for (const role of ['ops', 'app'] as const) {
+      const secret = await this.#get(owner, role)
+      if (secret === undefined || this.#isOwn(owner, secret)) continue
+      throw new StoreError('Conflict', `Secret "${secret.metadata?.name ?? ''}" belongs to another environment`)
+    }
+    await this.#apply(owner, 'ops', { [SET]: JSON.stringify(credentials) })
+    await this.#publish(owner, credentials)
+  }
+
+  async delete(owner: CredentialOwner): Promise<void> {
+    // What is in force goes last: as long as it is there, this can be repeated by whoever finds it.
+    for (const role of ['app', 'ops'] as const) {
+      const secret = await this.#get(owner, role)
+      if (secret?.metadata?.uid === undefined || !this.#isOwn(owner, secret)) continue
+      await this.#objects.delete(secrets, this.#key(owner, role), { uid: secret.metadata.uid })
+    }
+  }
+
+  /** Shows clients what is in force, also when somebody else wrote at the same time: whoever looks last is right. */
+  async #publish(owner: CredentialOwner, written: CredentialSet): Promise<void> {
+    let shown = written
+    for (let attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
+      await this.#apply(owner, 'app', this.#layout.app(owner, shown.app))
+      const inForce = setIn(await this.#get(owner, 'ops'))
+      if (inForce === undefined || sameJson(inForce.app, shown.app)) return
+      shown = inForce
+    }
+    throw new StoreError('Conflict', 'The credentials were written by several at once')
+  }
+
+  async #apply(owner: CredentialOwner, role: 'app' | 'ops', content: Readonly<Record<string, string>>): Promise<void> {
+    const { name, namespace } = this.#key(owner, role)
+    const data = Object.fromEntries(Object.entries(content).map(([key, value]) => [key, encoded(value)]))
+    const metadata = { name, namespace, ...this.#layout.metadata(owner) }
+    await this.#objects.apply(secrets, { metadata, type: 'Opaque', data })
+  }
+
+  async #get(owner: CredentialOwner, role: 'app' | 'ops'): Promise<Secret | undefined> {
+    return this.#objects.get(secrets, this.#key(owner, role))
+  }
+
+  #key(owner: CredentialOwner, role: 'app' | 'ops'): { namespace: string; name: string } {
+    return { namespace: owner.namespace, name: this.#layout.names(owner)[role] }
+  }
+
+  /** A name holds part of a uid only. A label that somebody took away says nothing. */
+  #isOwn(owner: CredentialOwner, secret: Secret | undefined): boolean {
+    return (secret?.metadata?.labels?.[this.#layout.uidLabel] ?? owner.uid) === owner.uid
+  }
+}
