@@ -11,6 +11,7 @@ import { deletionRecordKind } from '../crds/deletion-record-type.ts'
 import { environmentKind } from '../crds/environment-type.ts'
 import { operatorEnv } from '../operator/config/env.ts'
 import { ENVIRONMENT_RECIPE } from '../operator/host/database-roles.ts'
+import { platformValuesSchema } from './chart-values/platform.ts'
 import { type ConfigSection, renderConfigDocs } from './config-docs.ts'
 import { templateSql } from './template-sql.ts'
 
@@ -66,6 +67,10 @@ export const GENERATORS: readonly Generator[] = [
     render: () => documents(admissionPolicies(HELM_SYSTEM_NAMESPACE)),
   },
   { path: 'manifests/crds/admission.yaml', render: () => documents(admissionPolicies(KUSTOMIZE_SYSTEM_NAMESPACE)) },
+  {
+    path: 'charts/svc-platform/values.schema.json',
+    render: () => `${JSON.stringify(platformValuesSchema(), undefined, 2)}\n`,
+  },
   {
     path: 'docs/api/openapi.json',
     render: () => `${JSON.stringify(openApiDocument(Object.values(ROUTES), accessSentence), undefined, 2)}\n`,

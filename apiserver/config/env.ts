@@ -102,5 +102,11 @@ export const standaloneEnv = z.object({
     .describe('Earlier master keys, separated by commas: what they sealed is opened and sealed anew'),
 })
 
+/** What the program that migrates the control-plane database is told. */
+export const migrationEnv = z.object({
+  SERVICE_DATABASE_OWNER_URL: standaloneEnv.shape.SERVICE_DATABASE_OWNER_URL.unwrap(),
+  SERVICE_LOG_LEVEL: apiServerEnv.shape.SERVICE_LOG_LEVEL,
+})
+
 /** This process' environment. The one place where the API server reads it. */
 export const processEnvironment = (): Readonly<Record<string, string | undefined>> => process.env

@@ -1,6 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const SYSTEM_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE'])
+const SYSTEM_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+])
 /** 57P01 admin shutdown, 57P02 crash shutdown, 57P03 cannot connect now, 08 connection. */
 const SERVER_CODES = /^(57P0[123]|08...)$/
 /** What the driver says without a code. */
