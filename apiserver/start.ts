@@ -72,7 +72,7 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
   return {
     plan: config.plan,
     previewDefaultTtlHours: config.previewDefaultTtlHours,
-    operationDeadlineSeconds: { create: seconds, suspend: seconds, resume: seconds, delete: seconds },
+    operationDeadlineSeconds: { create: seconds, suspend: seconds, resume: seconds, rotate: seconds, delete: seconds },
     publicSignup: config.publicSignup,
     writeThroughWaitMs: WRITE_THROUGH_WAIT_MS,
   }

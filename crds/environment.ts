@@ -59,6 +59,12 @@ export const environmentSpec = z.object({
     .partial()
     .optional()
     .describe('Figures in force; absent ones are the operator’s defaults for the kind'),
+  credentialsRotation: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Any text; another one than before asks for new passwords, once'),
   request: z
     .object({
       id: z.string().min(1).max(64).describe('Operation id'),
@@ -102,6 +108,11 @@ export const environmentStatus = z.object({
     .optional()
     .describe('Attempts to bring Postgres up since it was last ready; absent once it is'),
   endpoint: endpointSchema.optional().describe('Where Postgres answers'),
+  credentialsRotation: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('The spec.credentialsRotation that was last served: the stored passwords are of after it'),
   expiresAt: timestamp.optional().describe('The expiry in force'),
   graceUntil: timestamp.optional().describe('An expired preview that nothing protects: when it is deleted'),
   image: z.string().max(512).optional().describe('The Postgres that runs, or ran last'),

@@ -81,6 +81,11 @@ const VERBS: Readonly<Record<string, Verb>> = {
       await readyWithRows(tenant, id)
     },
   },
+  rotate: {
+    before: withRows,
+    ask: (tenant, id, key) => tenant.world.api.call('POST', tenant.path(id, '/rotate-credentials'), { key }),
+    after: readyWithRows,
+  },
   delete: {
     before: withRows,
     ask: (tenant, id, key) => tenant.world.api.call('DELETE', tenant.path(id), { key }),
@@ -135,7 +140,9 @@ describe('the control plane dies after every change that it makes', function () 
     if (answer.status === 202) await tenant.succeeded((answer.body as OperationBody).id)
     await verb.after(tenant, id)
     const events = (await tenant.auditEvents(200)).filter(
-      event => event.action === `${name}_environment` && event.resource_id.endsWith(id),
+      event =>
+        event.action === (name === 'rotate' ? 'rotate_credentials' : `${name}_environment`) &&
+        event.resource_id.endsWith(id),
     )
     assert.equal(events.length, 1, JSON.stringify(events))
     const { items } = await world.store.list(environmentType)

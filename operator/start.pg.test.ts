@@ -134,6 +134,40 @@ describe('the operator on real servers', function () {
     assert.equal(await credentials.read({ ...keyFor(made), uid: made.metadata.uid }), undefined)
   })
 
+  it('rotates passwords without one failed sign-in of whoever holds the newest that are kept', async () => {
+    const made = await create('rotated')
+    await until(made, 'ready')
+    const owner = { ...keyFor(made), uid: made.metadata.uid }
+    const passwords = new Set<string>()
+    const failures: unknown[] = []
+    const done = new AbortController()
+    const signingIn = (async () => {
+      while (!done.signal.aborted) {
+        const before = (await credentials.read(owner))!.app.password
+        const failed = await query(made, 'select 1').then(
+          () => undefined,
+          (error: unknown) => error,
+        )
+        // A password that was replaced while it was tried may be refused; one that is still in force may not, once it was
+        // in force before: the server learns a new one a moment before it is published.
+        const { app, next } = (await credentials.read(owner))!
+        if (failed !== undefined && app.password === before && next === undefined) failures.push(failed)
+      }
+    })()
+    for (const wish of ['one', 'two', 'three']) {
+      await edit(made, { credentialsRotation: wish })
+      for (;;) if ((await user.get(environmentType, keyFor(made)))?.status?.credentialsRotation === wish) break
+      passwords.add((await credentials.read(owner))!.app.password)
+    }
+    done.abort()
+    await signingIn
+    assert.deepEqual(failures, [])
+    assert.equal(passwords.size, 3)
+    assert.deepEqual(await query(made, 'select 1'), [1])
+    await user.delete(environmentType, keyFor(made), { uid: made.metadata.uid })
+    await until(made, undefined)
+  })
+
   it('sets the password again that a tenant changed, once it is asked to prove it', async () => {
     const made = await create('drift')
     await until(made, 'ready')

@@ -24,7 +24,7 @@ const FIGURES = { cpu: '500m', memory: '256Mi', storage: '1Gi', maxConnections: 
 export const TEST_SETTINGS: CommandSettings = {
   plan: { resources: { production: FIGURES, staging: FIGURES, preview: FIGURES }, caps: {} },
   previewDefaultTtlHours: 72,
-  operationDeadlineSeconds: { create: 600, suspend: 600, resume: 600, delete: 600 },
+  operationDeadlineSeconds: { create: 600, suspend: 600, resume: 600, rotate: 600, delete: 600 },
   publicSignup: false,
   writeThroughWaitMs: 1000,
 }

@@ -167,8 +167,12 @@ export class DispatchWorld {
     })
   }
 
-  /** What the suspend, resume and delete commands write; a delete supersedes. */
-  async request(environmentId: string, verb: 'suspend' | 'resume' | 'delete', deadlineSeconds = 60): Promise<void> {
+  /** What the suspend, resume, rotate and delete commands write; a delete supersedes. */
+  async request(
+    environmentId: string,
+    verb: 'suspend' | 'resume' | 'rotate' | 'delete',
+    deadlineSeconds = 60,
+  ): Promise<void> {
     await this.database.transaction(async sql => {
       const row = await lockEnvironment(sql, pathOf(environmentId))
       if (row === undefined) throw new Error(`No environment ${environmentId}`)
@@ -176,7 +180,8 @@ export class DispatchWorld {
         await failOpenOperation(sql, row.id, SUPERSEDED)
         await cancelUntriedRequests(sql, row.id)
       }
-      await this.#open(sql, row.id, verb, {}, deadlineSeconds)
+      const payload = verb === 'rotate' ? { credentialsRotation: newId('rot') } : {}
+      await this.#open(sql, row.id, verb, payload, deadlineSeconds)
     })
   }
 

@@ -107,6 +107,7 @@ export const observedOf = (
     namespace: undefined,
     instance: undefined,
     credentials: 'present',
+    keptRotation: undefined,
     signIn: undefined,
     ...seen,
     environment: made,

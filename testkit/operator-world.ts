@@ -15,6 +15,7 @@ import type { Events } from '../operator/environment/events.ts'
 import type { Namespaces } from '../operator/environment/namespaces.ts'
 import { freshReader } from '../operator/environment/reader.ts'
 import { createReconciler, type EnvironmentReconciler } from '../operator/environment/reconciler.ts'
+import type { CredentialSet } from '../runtime/credentials/credentials.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { isStoreError } from '../runtime/store/store-error.ts'
@@ -27,7 +28,7 @@ import {
   Died,
 } from './counting-ports.ts'
 import { CREATED_MS, FIGURES } from './gen.ts'
-import { memoryCredentials } from './memory-credentials.ts'
+import { type MemoryCredentials, memoryCredentials } from './memory-credentials.ts'
 import { memoryStore } from './memory-store.ts'
 import { modelHost } from './model-host.ts'
 
@@ -43,6 +44,8 @@ export const operatorWorld = (
     readonly namespaces?: Namespaces
     readonly events?: Events
     readonly mayRemoveData?: () => Promise<boolean>
+    /** Runs right after passwords were kept. */
+    readonly afterCredentials?: (uid: string, kept: CredentialSet) => void
     /** Runs right after a status was written, before the operator goes on. */
     readonly afterStatus?: (store: ResourceStore, environment: Environment) => Promise<void>
   } = {},
@@ -50,7 +53,14 @@ export const operatorWorld = (
   let nowMs = CREATED_MS
   const now = (): number => nowMs
   const store = memoryStore(now)
-  const credentials = memoryCredentials()
+  const kept = memoryCredentials()
+  const credentials: MemoryCredentials = {
+    ...kept,
+    write: async (owner, set) => {
+      await kept.write(owner, set)
+      options.afterCredentials?.(owner.uid, set)
+    },
+  }
   const host = modelHost()
   const moves: PhaseMove[] = []
   let counter: CallCounter = callCounter()

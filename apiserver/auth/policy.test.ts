@@ -51,6 +51,7 @@ const MATRIX: Readonly<Record<OperationId, string>> = {
   updateEnvironment: 'nyyy-',
   suspendEnvironment: 'nyyy-',
   resumeEnvironment: 'nyyy-',
+  rotateCredentials: 'nyyy-',
   deleteEnvironment: 'nyyy-',
   renewEnvironment: 'nyyy-',
   getConnection: 'nyyy-',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { PHASES, type Phase } from '../../lib/model/environment.ts'
-import { SUPERSEDED } from '../../lib/model/operation.ts'
+import { OPERATION_OF, SUPERSEDED } from '../../lib/model/operation.ts'
 import { isCode } from '../../testkit/assert-code.ts'
 import { bodyOf, type CommandWorld, commandWorld, createBody, pathOf, setPhase } from '../../testkit/command-world.ts'
 import { sized } from '../../testkit/full.ts'
@@ -18,16 +18,17 @@ import type { CommandDependencies } from './dependencies.ts'
 import { putProject } from './put-project.ts'
 import { readConnection } from './read-connection.ts'
 import { resumeEnvironment } from './resume-environment.ts'
+import { rotateCredentials } from './rotate-credentials.ts'
 import { suspendEnvironment } from './suspend-environment.ts'
 import { updateEnvironment } from './update-environment.ts'
 
-type Verb = 'suspend' | 'resume' | 'delete'
+type Verb = 'suspend' | 'resume' | 'rotate' | 'delete'
 const VERBS: Readonly<
   Record<
     Verb,
     (deps: CommandDependencies, call: Call, path: ReturnType<typeof pathOf>) => Promise<Reply<202, OperationRecord>>
   >
-> = { suspend: suspendEnvironment, resume: resumeEnvironment, delete: deleteEnvironment }
+> = { suspend: suspendEnvironment, resume: resumeEnvironment, rotate: rotateCredentials, delete: deleteEnvironment }
 
 describe('the verbs of an environment', () => {
   let world: CommandWorld
@@ -67,21 +68,26 @@ describe('the verbs of an environment', () => {
     const accepted: Readonly<Record<Verb, readonly Phase[]>> = {
       suspend: ['ready', 'updating', 'failed_recoverable'],
       resume: ['suspended', 'failed_recoverable'],
+      rotate: ['ready'],
       delete: ['requested', 'provisioning', 'ready', 'suspended', 'updating', 'failed_recoverable'],
     }
-    for (const verb of ['suspend', 'resume', 'delete'] as const)
+    for (const verb of ['suspend', 'resume', 'rotate', 'delete'] as const)
       for (const phase of PHASES) {
         if (phase === 'requested') continue // its create is open: below
         it(`${verb} when ${phase}`, async () => {
           const id = await make(phase)
           if (accepted[verb].includes(phase)) {
             const record = bodyOf(await run(verb, id))
-            assert.deepEqual([record.kind, record.state], [`${verb}_environment`, 'pending'])
+            assert.deepEqual([record.kind, record.state], [OPERATION_OF[verb], 'pending'])
             const row = await rowOf(id)
             const [intent] = await pendingIntents(world.plane.database, row.id)
-            assert.deepEqual([intent?.verb, intent?.seq, intent?.payload], [verb, row.seq, {}])
+            assert.deepEqual(
+              [intent?.verb, intent?.seq, intent?.payload],
+              [verb, row.seq, verb === 'rotate' ? intent?.payload : {}],
+            )
+            if (verb === 'rotate') assert.match(String(intent?.payload['credentialsRotation']), /^rot_/)
             const event = (await world.audit()).at(-1)
-            assert.deepEqual([event?.action, event?.metadata['operation_id']], [`${verb}_environment`, record.id])
+            assert.deepEqual([event?.action, event?.metadata['operation_id']], [OPERATION_OF[verb], record.id])
             assert.equal(world.woken.at(-1), row.id)
           } else {
             const events = (await world.audit()).length

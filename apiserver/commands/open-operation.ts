@@ -12,7 +12,7 @@ import { operationInProgress } from './environment-access.ts'
 export interface RequestToOpen {
   readonly environmentRow: string
   readonly verb: RequestVerb
-  /** In the resource's words: the whole spec for a create, else nothing. */
+  /** In the resource's words: the whole spec for a create, what a rotation is asked for by, else nothing. */
   readonly payload: Readonly<Record<string, unknown>>
 }
 

@@ -275,6 +275,20 @@ export const environmentRoutes = {
     errors: [...NOT_FOUND, ...ONE_AT_A_TIME],
     examples: { response: operationExample('resume_environment') },
   }),
+  rotateCredentials: defineRoute({
+    ...one,
+    operationId: 'rotateCredentials',
+    method: 'post',
+    path: `${ONE}/rotate-credentials`,
+    summary: 'Replace the passwords of an environment',
+    description:
+      'A sign-in with the new ones is proven before `connection` answers them; from then on the old ones are refused. Sessions that are open stay.',
+    policy: 'environment.write',
+    idempotency: 'required',
+    success: accepted,
+    errors: [...NOT_FOUND, ...ONE_AT_A_TIME],
+    examples: { response: operationExample('rotate_credentials') },
+  }),
   deleteEnvironment: defineRoute({
     ...one,
     operationId: 'deleteEnvironment',

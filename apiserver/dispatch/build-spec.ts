@@ -8,6 +8,7 @@
  * | create          | the whole spec, without `request`                                    |
  * | update          | a merge patch of the spec (null removes a field), without `request`  |
  * | suspend, resume | {}                                                                   |
+ * | rotate          | { credentialsRotation }: a text that was never used before           |
  * | delete          | {}                                                                   |
  */
 import type { EnvironmentSpec } from '../../crds/environment.ts'
@@ -73,6 +74,7 @@ export const specChangesOf = (intent: Pick<IntentContent, 'verb' | 'payload'>): 
   switch (intent.verb) {
     case 'create':
     case 'update':
+    case 'rotate':
       return intent.payload
     case 'suspend':
       return { suspended: true }

@@ -44,6 +44,9 @@ describe('dispatch and projection', () => {
     await world.request('pr-1', 'resume')
     service.wake(row)
     await world.until('pr-1', ({ phase, operations }) => phase === 'ready' && operations[2]?.state === 'succeeded')
+    await world.request('pr-1', 'rotate')
+    service.wake(row)
+    await world.until('pr-1', ({ operations }) => operations[3]?.state === 'succeeded')
     await world.requestUpdate('pr-1', true)
     await world.requestUpdate('pr-1', false)
     await world.request('pr-1', 'delete')
@@ -51,11 +54,12 @@ describe('dispatch and projection', () => {
     const deleted = await world.until('pr-1', ({ phase }) => phase === 'deleted')
     assert.deepEqual(
       deleted.operations.map(({ kind, state }) => `${kind} ${state}`),
-      ['create_environment', 'suspend_environment', 'resume_environment', 'delete_environment'].map(
-        kind => `${kind} succeeded`,
-      ),
+      [
+        ...['create_environment', 'suspend_environment', 'resume_environment'],
+        ...['rotate_credentials', 'delete_environment'],
+      ].map(kind => `${kind} succeeded`),
     )
-    assert.deepEqual(deleted.operations[3]?.result, { environment_id: 'pr-1', phase: 'deleted', retained: false })
+    assert.deepEqual(deleted.operations[4]?.result, { environment_id: 'pr-1', phase: 'deleted', retained: false })
     assert.deepEqual(
       (await world.audit()).map(({ actor, action }) => `${actor} ${action}`),
       [`${USER} update_environment`, `${USER} update_environment`],

@@ -13,6 +13,7 @@ import { listEnvironments } from './environments/list-environments.ts'
 import { listOperations } from './environments/list-operations.ts'
 import { renewEnvironment } from './environments/renew-environment.ts'
 import { resumeEnvironment } from './environments/resume-environment.ts'
+import { rotateCredentials } from './environments/rotate-credentials.ts'
 import { suspendEnvironment } from './environments/suspend-environment.ts'
 import { updateEnvironment } from './environments/update-environment.ts'
 import { getHealth } from './health/get-health.ts'
@@ -56,6 +57,7 @@ export const HANDLERS: Handlers = {
   renewEnvironment,
   resumeEnvironment,
   revokeToken,
+  rotateCredentials,
   suspendEnvironment,
   updateEnvironment,
 }

@@ -104,7 +104,8 @@ export const boundRows = (
 const OVERDUE = `select e.id as "environmentRow", e.namespace, e.resource_name as "resourceName"
   from operations o join environments e on e.id = o.environment_row
   where o.state in ('pending', 'running') and o.deadline_at <= clock_timestamp()
-    and o.kind in ('create_environment', 'delete_environment', 'suspend_environment', 'resume_environment')`
+    and o.kind in ('create_environment', 'delete_environment', 'suspend_environment', 'resume_environment',
+      'rotate_credentials')`
 /** Environments with an operation that is not over although its deadline has passed. */
 export const overdueEnvironments = (
   sql: Sql,

@@ -2,7 +2,7 @@
  * Intents: what is to be carried to the resource store, in `seq` order per environment.
  * pending -> dispatched | failed | cancelled. A command writes them in its own transaction; dispatch carries them.
  */
-import type { RequestVerb } from '../../lib/model/operation.ts'
+import { OPERATION_OF, type RequestVerb } from '../../lib/model/operation.ts'
 import { columns } from './columns.ts'
 import { OPERATION, type OperationRow } from './operations.ts'
 import type { Sql } from './sql.ts'
@@ -55,7 +55,7 @@ const REQUEST = `with numbered as (
     returning id, organization_id, project_id, environment_id, seq),
   o as (
     insert into operations (id, kind, organization_id, project_id, environment_id, environment_row, seq, actor, request_id, deadline_at)
-    select $2, $3 || '_environment', organization_id, project_id, environment_id, id, seq, $5, $6, now() + make_interval(secs => $7)
+    select $2, $8, organization_id, project_id, environment_id, id, seq, $5, $6, now() + make_interval(secs => $7)
     from numbered returning *),
   carried as (
     insert into intents (environment_row, seq, operation_id, request_id, verb, payload)
@@ -74,6 +74,7 @@ export const insertRequest = async (sql: Sql, request: NewRequest): Promise<Oper
     request.actor,
     request.requestId,
     request.deadlineSeconds,
+    OPERATION_OF[request.verb],
   ])
   if (row === undefined) throw new Error('An operation was not kept')
   return row
@@ -87,7 +88,7 @@ const CLAIM = `update intents as i set attempts = i.attempts + 1 where i.id = $1
 export const claimIntent = (sql: Sql, id: number): Promise<IntentRow | undefined> => sql.row<IntentRow>(CLAIM, [id])
 
 const CANCEL_UNTRIED = `update intents as i set state = 'cancelled' where i.environment_row = $1 and i.state = 'pending'
-  and i.attempts = 0 and i.verb in ('create', 'suspend', 'resume') returning ${INTENT}`
+  and i.attempts = 0 and i.verb in ('create', 'suspend', 'resume', 'rotate') returning ${INTENT}`
 /**
  * Cancels the requests of an environment that nobody has tried to carry. `update` intents stay: one may lift the
  * protection that the store would refuse a deletion for.

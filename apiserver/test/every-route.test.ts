@@ -64,6 +64,7 @@ describe('every route', () => {
     }),
     suspendEnvironment: () => ({ request: walked, event: event('suspend_environment', `${PROJECT}/walked`) }),
     resumeEnvironment: () => ({ request: walked, event: event('resume_environment', `${PROJECT}/walked`) }),
+    rotateCredentials: () => ({ request: walked, event: event('rotate_credentials', `${PROJECT}/walked`) }),
     deleteEnvironment: () => ({ request: walked, event: event('delete_environment', `${PROJECT}/walked`) }),
     createToken: () => ({ request: { body: { name: 'walker' } }, event: 'create_token' }),
     revokeToken: async () => {
@@ -104,7 +105,7 @@ describe('every route', () => {
       assert.equal(all.filter(({ headers }) => headers.get('idempotency-replayed') === 'true').length, 4)
       assert.deepEqual(without(await events(), before), [left])
       const { id: operation, kind } = (later.text === '' ? {} : later.body) as { id?: string; kind?: string }
-      if (kind?.endsWith('_environment') === true && operation !== undefined)
+      if (kind !== undefined && operation?.startsWith('op_') === true)
         assert.equal((await finished(team.owner, operation)).state, 'succeeded')
     })
 

@@ -13,6 +13,7 @@ export const AUDIT_ACTIONS = [
   'import',
   'update_environment',
   'renew_environment',
+  'rotate_credentials',
   'read_connection',
   'delete_project',
   'remove_member',

@@ -6,6 +6,7 @@ export const OPERATION_KINDS = [
   'delete_environment',
   'suspend_environment',
   'resume_environment',
+  'rotate_credentials',
   'run_migrations',
   'import',
 ] as const
@@ -16,8 +17,17 @@ export const OPERATION_STATES = ['pending', 'running', 'succeeded', 'failed'] as
 export type OperationState = (typeof OPERATION_STATES)[number]
 
 /** The verbs that a resource's `spec.request` can carry: one per asynchronous environment operation. */
-export const REQUEST_VERBS = ['create', 'suspend', 'resume', 'delete'] as const
+export const REQUEST_VERBS = ['create', 'suspend', 'resume', 'rotate', 'delete'] as const
 export type RequestVerb = (typeof REQUEST_VERBS)[number]
+
+/** The operation that a request of each verb carries. */
+export const OPERATION_OF: Readonly<Record<RequestVerb, OperationKind>> = {
+  create: 'create_environment',
+  suspend: 'suspend_environment',
+  resume: 'resume_environment',
+  rotate: 'rotate_credentials',
+  delete: 'delete_environment',
+}
 
 /** What the operator reports about the request in `spec.request`, mirrored from `status.operation`. */
 export interface ReportedOperation {
@@ -75,6 +85,7 @@ const OUTLOOK: Readonly<Record<OperationKind, string>> = {
   delete_environment: 'the environment may still be deleted',
   suspend_environment: 'the environment may still be suspended',
   resume_environment: 'the environment may still become ready',
+  rotate_credentials: 'the passwords may still change',
   run_migrations: 'the migrations may still be applied',
   import: 'the import may still finish',
 }

@@ -6,8 +6,12 @@ import type { Figures } from './defaults.ts'
 export type Action =
   /** Before anything else is made, so that nothing that was made can be forgotten. */
   | { readonly kind: 'add-finalizer' }
-  /** Makes new passwords where none are kept. */
-  | { readonly kind: 'make-credentials' }
+  /** Makes new passwords where none are kept; they serve the rotation that is asked for, if one is. */
+  | { readonly kind: 'make-credentials'; readonly rotation: string | undefined }
+  /** Makes new passwords and keeps them beside those in force. */
+  | { readonly kind: 'prepare-rotation'; readonly rotation: string }
+  /** The prepared passwords were proven: from now on they are those in force. */
+  | { readonly kind: 'promote-credentials' }
   /** `figures` are those that `settings` stand for. */
   | { readonly kind: 'start'; readonly settings: InstanceSpec; readonly figures: Figures }
   | { readonly kind: 'stop' }

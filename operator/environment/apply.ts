@@ -3,6 +3,7 @@ import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
 import { keyOf } from '../../lib/model/resource.ts'
+import type { CredentialSet, Credentials } from '../../runtime/credentials/credentials.ts'
 import { ConditionError } from '../host/host.ts'
 import type { Action } from './action.ts'
 import { newCredentials } from './new-credentials.ts'
@@ -29,8 +30,16 @@ export const apply = async (
       return true
     }
     case 'make-credentials':
-      await credentials.write(credentialOwner(environment), newCredentials())
+      await credentials.write(credentialOwner(environment), newCredentials(action.rotation))
       return true
+    case 'prepare-rotation':
+      await prepareRotation(environment, credentials, action.rotation)
+      return true
+    case 'promote-credentials': {
+      const { next } = (await credentials.read(credentialOwner(environment))) ?? {}
+      if (next !== undefined) await credentials.write(credentialOwner(environment), next)
+      return true
+    }
     case 'start':
       await host.start(instanceRef(environment), action.settings)
       return true
@@ -38,10 +47,8 @@ export const apply = async (
       await host.stop(instanceRef(environment))
       return true
     case 'apply-credentials': {
-      const kept = await credentials.read(credentialOwner(environment))
-      if (kept === undefined)
-        throw new ConditionError('CredentialsReady', 'CredentialsMissing', 'The stored passwords are gone')
-      await host.applyCredentials(instanceRef(environment), kept).catch((error: unknown) => {
+      const kept = await mustRead(environment, credentials)
+      await host.applyCredentials(instanceRef(environment), kept.next ?? kept).catch((error: unknown) => {
         // Whatever Postgres said: it may quote the statement, which is nobody's business.
         const message = 'Postgres did not take the passwords'
         throw error instanceof ConditionError
@@ -59,4 +66,18 @@ export const apply = async (
       await release(environment, store)
       return true
   }
+}
+
+const mustRead = async (environment: Environment, credentials: Credentials): Promise<CredentialSet> => {
+  const kept = await credentials.read(credentialOwner(environment))
+  if (kept === undefined)
+    throw new ConditionError('CredentialsReady', 'CredentialsMissing', 'The stored passwords are gone')
+  return kept
+}
+
+/** Keeps new passwords beside those in force; those of a rotation that was begun before are kept as they are. */
+const prepareRotation = async (environment: Environment, credentials: Credentials, rotation: string): Promise<void> => {
+  const kept = await mustRead(environment, credentials)
+  if (kept.next !== undefined) return
+  await credentials.write(credentialOwner(environment), { ...kept, next: { ...newCredentials(), rotation } })
 }

@@ -122,6 +122,7 @@ const factsOf = (
       endpoint: instance?.endpoint ?? status?.endpoint,
       image: instance?.image ?? status?.image,
       lineage: instance?.lineage ?? status?.lineage,
+      credentialsRotation: environment.spec.credentialsRotation ?? status?.credentialsRotation,
       resources: wanted.figures,
     }
   const attempts = status?.attempts

@@ -11,6 +11,7 @@ import { type NamespaceFacts, type Namespaces, NOWHERE } from './namespaces.ts'
 import { stopsNow } from './next-phase.ts'
 import type { Observed } from './observed.ts'
 import { type Recollection, withObservation, withSignIn } from './recollection.ts'
+import { isRotationDue } from './rotation.ts'
 
 /** What is read from. */
 export interface Sources {
@@ -48,6 +49,7 @@ export const observe = async (
     namespace,
     instance: undefined,
     credentials: 'not_read',
+    keptRotation: undefined,
     signIn: undefined,
     recollection,
   }
@@ -59,15 +61,16 @@ export const observe = async (
     return Object.freeze({ ...seen, instance, recollection: known })
 
   const kept = await credentials.read(credentialOwner(environment))
-  const applied = known.credentialsApplied || environment.status?.everReady === true
+  const applied = known.credentialsApplied || (environment.status?.everReady === true && kept?.next === undefined)
   const signIn: SignIn | undefined =
     kept !== undefined && applied && instance.state === 'running'
-      ? await host.signIn(instanceRef(environment), kept)
+      ? await host.signIn(instanceRef(environment), kept.next ?? kept)
       : undefined
   return Object.freeze({
     ...seen,
     instance,
-    credentials: kept === undefined ? 'absent' : 'present',
+    credentials: kept === undefined ? 'absent' : kept.next === undefined ? 'present' : 'next',
+    keptRotation: kept?.rotation,
     signIn,
     recollection: signIn === undefined ? known : withSignIn(known, signIn, settings.nowMs),
   })
@@ -86,16 +89,16 @@ const namespaceOf = async (
   return (await namespaces.look(name, { fresh: true })) ?? NOWHERE
 }
 
-/** A ready environment is asked now and then; every other one that should run, each time. */
+/** A ready environment is asked now and then, and while its passwords change; every other one that should run, each time. */
 const needsProof = (
-  { status }: Environment,
+  environment: Environment,
   wantedSuspended: boolean,
   { provenAtMs }: Recollection,
   { limits, nowMs }: { readonly limits: Limits; readonly nowMs: number },
 ): boolean => {
-  const phase = status?.phase ?? 'requested'
+  const phase = environment.status?.phase ?? 'requested'
   if (stopsNow(phase, wantedSuspended)) return false
-  if (phase !== 'ready' || provenAtMs === undefined) return true
+  if (phase !== 'ready' || provenAtMs === undefined || isRotationDue(environment)) return true
   const ageMs = nowMs - provenAtMs
   return ageMs < 0 || ageMs >= limits.proofEveryMs
 }

@@ -13,7 +13,10 @@ export interface Observed {
   readonly namespace: NamespaceFacts | undefined
   /** undefined: not looked at, because something that comes first decides (deletion, pause, a false namespace). */
   readonly instance: ObservedInstance | undefined
-  readonly credentials: 'present' | 'absent' | 'not_read'
+  /** `next`: passwords of a rotation are kept beside those in force; a sign-in is with them. */
+  readonly credentials: 'present' | 'next' | 'absent' | 'not_read'
+  /** The rotation that the kept passwords were made for. */
+  readonly keptRotation: string | undefined
   /** undefined: no proof was needed, or none could be tried. */
   readonly signIn: SignIn | undefined
   readonly recollection: Recollection

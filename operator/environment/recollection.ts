@@ -111,9 +111,11 @@ export const withAction = (before: Recollection, action: Action): Recollection =
     case 'stop':
       return { ...calm, startedWith: undefined, provenAtMs: undefined, attempt: { ...calm.attempt, stopped: true } }
     case 'make-credentials':
+    case 'prepare-rotation':
       return { ...calm, credentialsApplied: false, provenAtMs: undefined }
     case 'apply-credentials':
       return { ...calm, credentialsApplied: true, provenAtMs: undefined }
+    case 'promote-credentials':
     case 'add-finalizer':
     case 'expire':
     case 'tear-down':

@@ -4,6 +4,7 @@ import type { Environment } from '../../crds/environment.ts'
 import type { Phase } from '../../lib/model/environment.ts'
 import type { Action } from './action.ts'
 import type { StoryEvent } from './events.ts'
+import { isRotationDue } from './rotation.ts'
 
 const normal = (reason: string, message: string): StoryEvent => ({ type: 'Normal', reason, message })
 const warning = (reason: string, message: string): StoryEvent => ({ type: 'Warning', reason, message })
@@ -90,9 +91,12 @@ export const actionStory = (action: Action, environment: Environment): StoryEven
         ? warning('CredentialsRemade', 'The stored passwords were gone; new ones were made')
         : undefined
     case 'apply-credentials':
-      return environment.status?.phase === 'ready'
+      return environment.status?.phase === 'ready' && !isRotationDue(environment)
         ? normal('DriftCorrected', 'The roles’ passwords were set to the stored ones again')
         : undefined
+    case 'promote-credentials':
+      return normal('CredentialsRotated', 'New passwords are in force; a sign-in with them succeeded')
+    case 'prepare-rotation':
     case 'add-finalizer':
     case 'start':
     case 'stop':

@@ -73,6 +73,17 @@ export const describeCredentials = (name: string, makeFixture: () => Promise<Cre
       assert.deepEqual(await reader.read(young), set('young'))
     })
 
+    it('keeps the passwords of a rotation beside those in force until they are promoted', async () => {
+      const one = owner()
+      const next = { ...set('second'), rotation: 'r1' }
+      await writer.write(one, { ...set('first'), rotation: 'r0', next })
+      assert.deepEqual(await reader.read(one), { ...set('first'), rotation: 'r0', next })
+      await writer.write(one, next)
+      assert.deepEqual(await reader.read(one), next)
+      await writer.write(one, set('third'))
+      assert.deepEqual(await reader.read(one), set('third'))
+    })
+
     it('forgets on delete, which is harmless when repeated; a later write starts anew', async () => {
       const one = owner()
       await writer.write(one, set('a'))

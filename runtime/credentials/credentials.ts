@@ -8,8 +8,18 @@ export interface DatabaseCredential {
   readonly password: string
 }
 
-/** The credentials of one environment, by role. */
-export type CredentialSet = Readonly<Record<CredentialRole, DatabaseCredential>>
+/** One sign-in for each role. */
+export type RoleCredentials = Readonly<Record<CredentialRole, DatabaseCredential>>
+
+/**
+ * The credentials of one environment. Whoever signs in takes those of the roles; `next` is for whoever rotates them alone:
+ * kept before Postgres learns of them, so that a crash in between loses nothing, and not yet shown to anybody.
+ */
+export type CredentialSet = RoleCredentials & {
+  /** The request to rotate that these were made for; absent: none. */
+  readonly rotation?: string
+  readonly next?: RoleCredentials & { readonly rotation: string }
+}
 
 /** Which environment's: the uid decides, so that an id used again never meets its predecessor's. */
 export interface CredentialOwner {

@@ -4,7 +4,6 @@
  */
 import { createSealer, type MasterKeys, SealError, type Sealer, type SealPlace } from '../../lib/credentials/seal.ts'
 import type { CredentialOwner, CredentialSet, Credentials } from '../credentials/credentials.ts'
-import { CREDENTIAL_ROLES } from '../credentials/credentials.ts'
 import { StoreError } from '../store/store-error.ts'
 import { CANARY, CANARY_TEXT } from './seal-canary.ts'
 import { StorePool } from './store-pool.ts'
@@ -65,7 +64,8 @@ export class SealedCredentials implements Credentials {
 
   async write(owner: CredentialOwner, credentials: CredentialSet): Promise<void> {
     const { uid, namespace, name } = owner
-    const text = JSON.stringify(Object.fromEntries(CREDENTIAL_ROLES.map(role => [role, credentials[role]])))
+    const { app, ops, rotation, next } = credentials
+    const text = JSON.stringify({ app, ops, rotation, next })
     // The version is part of the seal, so it has to be known first; whoever comes in between makes us look again.
     for (;;) {
       const version = String(BigInt((await this.#rows(uid))[0]?.version ?? 0) + 1n)

@@ -1,6 +1,7 @@
 /** The checks in their order: each makes sense only once the ones before it are satisfied. */
 import type { Check, GateCheck } from './check.ts'
 import { credentialsPresent } from './credentials-present.ts'
+import { credentialsRotated } from './credentials-rotated.ts'
 import { dataPresent } from './data-present.ts'
 import { identityMatches } from './identity-matches.ts'
 import { namespaceStays } from './namespace-stays.ts'
@@ -22,6 +23,7 @@ export const RUNNING: readonly Check[] = [
   settingsApplied,
   processRuns,
   signInWorks,
+  credentialsRotated,
 ]
 
 /** From whatever runs to nothing that runs. */

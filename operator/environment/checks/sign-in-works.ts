@@ -5,12 +5,12 @@ const UNREACHABLE_LIMIT = 3
 const REFUSED_LIMIT = 2
 
 /**
- * A client's sign-in succeeds. Before the first one the passwords are applied without asking; later they are applied
+ * A client's sign-in succeeds. Passwords that Postgres cannot know yet are applied without asking; later they are applied
  * when they are refused, since a tenant may change its own.
  */
-export const signInWorks: Check = ({ environment, signIn, recollection }) => {
-  const { everReady } = environment.status ?? {}
-  if (everReady !== true && !recollection.credentialsApplied)
+export const signInWorks: Check = ({ environment, signIn, credentials, recollection }) => {
+  const unknown = environment.status?.everReady !== true || credentials === 'next'
+  if (unknown && !recollection.credentialsApplied)
     return {
       reason: 'ApplyingCredentials',
       message: 'Setting the passwords',
