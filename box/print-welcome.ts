@@ -10,10 +10,15 @@ export interface Welcome {
   /** Whether the token in it was revoked. */
   readonly revoked: boolean
   readonly connectionUri: string | undefined
+  readonly caCertificateFile: string | undefined
   readonly logFile: string | undefined
   /** How to stop it, e.g. "Ctrl-C". */
   readonly stop: string
 }
+
+/** A URI that psql, and every client built on libpq, can use as it is: without the file it would look into ~/.postgresql. */
+const withRootCertificate = (uri: string, file: string | undefined): string =>
+  file === undefined ? uri : `${uri}&sslrootcert=${file.split('/').map(encodeURIComponent).join('/')}`
 
 /** Says where everything is. A new first token is shown here, once. */
 export const printWelcome = (print: (line: string) => void, welcome: Welcome): void => {
@@ -30,7 +35,8 @@ export const printWelcome = (print: (line: string) => void, welcome: Welcome): v
       '',
       `its token was revoked; delete the file and start again for a new one, or make user EMAIL=${LOCAL_OPERATOR}`,
     )
-  if (welcome.connectionUri !== undefined) row('Database', `psql "${welcome.connectionUri}"`)
+  if (welcome.connectionUri !== undefined)
+    row('Database', `psql "${withRootCertificate(welcome.connectionUri, welcome.caCertificateFile)}"`)
   if (welcome.logFile !== undefined) row('Log', welcome.logFile)
   row('Stop', welcome.stop)
   print('')

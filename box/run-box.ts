@@ -86,6 +86,7 @@ const welcome = async (box: RunningBox, options: RunOptions): Promise<void> => {
     credentialsFile: box.home.credentialsFile,
     revoked,
     connectionUri: options.showSecrets ? connectionUri : undefined,
+    caCertificateFile: box.caCertificateFile,
     logFile: options.logFile ? box.home.logFile : undefined,
     stop: options.stopHint,
   })

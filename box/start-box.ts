@@ -6,6 +6,7 @@ import { Registry } from 'prom-client'
 import { type ApiServerConfig, apiServerConfig } from '../apiserver/config/config.ts'
 import { startApiServer } from '../apiserver/start.ts'
 import { operatorConfig } from '../operator/config/config.ts'
+import { caCertificateFile } from '../operator/host/local/server-tls.ts'
 import { type Operator, startOperator } from '../operator/start.ts'
 import { QUICK_RECONNECT_BACKOFF } from '../runtime/controller/backoff.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
@@ -36,6 +37,8 @@ export interface RunningBox {
   readonly home: Omit<HomeFolder, 'release'>
   readonly baseUrl: string
   readonly metricsUrl: string
+  /** The certificate by which clients know environments' servers, where these speak TLS. */
+  readonly caCertificateFile: string | undefined
   /** A token of the user `local-operator`, who is made if need be; earlier ones of it are revoked. */
   makeFirstToken(): Promise<string>
   stop(options: { readonly keepDatabases: boolean }): Promise<void>
@@ -169,6 +172,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
       home,
       baseUrl: loopbackOf(api.url),
       metricsUrl: metrics.url,
+      caCertificateFile: caCertificate === undefined ? undefined : caCertificateFile(home.dataRoot),
       makeFirstToken: async () => (await makeLocalOperatorToken(urls.serving, log, FIRST_TOKEN)).token,
       stop: ({ keepDatabases }) => stages.undo(keepDatabases),
     }

@@ -8,7 +8,9 @@ import { writeFileDurably } from '../../../runtime/files/durable-file.ts'
 import { readableBy } from '../../../runtime/postgres/config-files.ts'
 import type { RunAs } from '../../../runtime/postgres/run-as.ts'
 import { makeAuthority, makeServerIdentity } from '../../../runtime/tls/certificate.ts'
+import { hostFolders } from './folders.ts'
 
+const CA_FILE = 'ca.crt'
 const DAY_MS = 86_400_000
 const AUTHORITY_DAYS = 20 * 365
 const SERVER_DAYS = 397
@@ -31,6 +33,9 @@ export interface ServerTls {
   /** PEM of the authority, for clients' sslrootcert. */
   readonly caCertificate: string
 }
+
+/** Where the authority's certificate is, for clients on this machine: any account can read it. */
+export const caCertificateFile = (home: string): string => join(hostFolders(home).tls, CA_FILE)
 
 /** Whether an address is this machine's own alone. */
 export const isLoopback = (address: string): boolean =>
@@ -60,7 +65,7 @@ export const ensureServerTls = async (
 }
 
 const ensureAuthority = async ({ folder, secretsFolder, host }: TlsOptions, now: Date) => {
-  const certificateFile = join(folder, 'ca.crt')
+  const certificateFile = join(folder, CA_FILE)
   const keyFile = join(secretsFolder, 'postgres-ca.key')
   if (!existsSync(certificateFile) || !existsSync(keyFile)) {
     await mkdir(secretsFolder, { recursive: true, mode: 0o700 })
