@@ -1,0 +1,94 @@
+/** A good request for any route, made of its contract, at a target that nobody else uses: whatever it does, it does to that. */
+import assert from 'node:assert/strict'
+import type { Route } from '../apiserver/contract/route.ts'
+import { environmentType } from '../crds/environment-type.ts'
+import { keyOf } from '../lib/model/resource.ts'
+import type { ApiRequest, OperationId } from './api-client.ts'
+import type { ApiCaller, TestApiServer } from './api-server.ts'
+import { type ApiTeam, at, created, finished, ORG, PROJECT } from './api-team.ts'
+
+export interface Aim extends ApiRequest {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  readonly body: Readonly<Record<string, unknown>> | undefined
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Who has what the routes are aimed at. */
+export interface Range {
+  readonly api: TestApiServer
+  readonly team: ApiTeam
+}
+
+let serial = 0
+const freshId = (): string => `fresh-${++serial}`
+
+/** What a route needs beyond a ready preview: its author says it here. */
+const PREPARE: Partial<Record<OperationId, (range: Range, env: string) => Promise<void>>> = {
+  resumeEnvironment: async ({ team }, env) => {
+    const { body } = await team.owner.call('suspendEnvironment', { params: at(env) })
+    assert.equal((await finished(team.owner, body.id)).state, 'succeeded')
+  },
+  getConnection: async ({ api }, env) => {
+    const resource = await api.resource(ORG, PROJECT, env)
+    assert.ok(resource)
+    const { uid, namespace, name } = resource.metadata
+    const credential = { username: 'app', password: 'secret' }
+    await api.credentials.write({ uid, namespace, name }, { app: credential, ops: credential })
+    const endpoint = { host: '127.0.0.1', port: 20001, sslmode: 'disable' as const }
+    await api.store.patchStatus(environmentType, keyOf(resource), { endpoint }, { uid })
+    const folded = `select 1 from environments where uid = $1 and status -> 'endpoint' is not null`
+    while ((await api.plane.database.row(folded, [uid])) === undefined);
+  },
+}
+
+/** Something of each kind that a path can name, made when it does. */
+const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller) => Promise<string>>> = {
+  org: () => Promise.resolve(ORG),
+  env: async ({ team }) => {
+    const env = freshId()
+    assert.equal((await created(team.owner, env, { kind: 'preview', ttl_hours: 1 })).state, 'succeeded')
+    return env
+  },
+  project: async ({ team }) => {
+    const project = freshId()
+    const body = { region: 'local', postgres_major: 17 }
+    assert.equal((await team.owner.call('putProject', { params: { org: ORG, project }, body })).status, 200)
+    return project
+  },
+  subject: async ({ api, team }) => {
+    const { userId } = await api.makeCaller('target')
+    const params = { org: ORG, subject: `user:${userId}` }
+    assert.equal((await team.owner.call('putMember', { params, body: { role: 'viewer' } })).status, 200)
+    return params.subject
+  },
+  operation: async ({ team }) => (await created(team.owner, freshId())).id,
+  token: async (_range, caller) => (await caller.call('createToken', { body: { name: 'target' } })).body.id,
+}
+
+const bodyOf = (route: Route): Readonly<Record<string, unknown>> | undefined => {
+  const { request } = route.examples
+  if (typeof request !== 'object' || request === null) return undefined
+  const ids = { organization_id: ORG, project_id: PROJECT, environment_id: freshId() }
+  const named = Object.entries(ids).filter(([field]) => Object.hasOwn(request, field))
+  return { ...request, ...Object.fromEntries(named) }
+}
+
+/** A request that succeeds when its caller may make it. */
+export const aimAt = async (route: Route, range: Range, caller: ApiCaller): Promise<Aim> => {
+  const params: Record<string, string> = {}
+  const names = Object.keys(route.params?.shape ?? {})
+  for (const name of names) {
+    const target = TARGETS[name]
+    assert.ok(target, `${route.operationId}: say in TARGETS what {${name}} can be`)
+    // An environment stands in the team's own project.
+    params[name] = name === 'project' && names.includes('env') ? PROJECT : await target(range, caller)
+  }
+  await PREPARE[route.operationId as OperationId]?.(range, params['env'] ?? '')
+  return {
+    params,
+    query: route.organization === 'query' ? { organization_id: ORG } : {},
+    body: bodyOf(route),
+    headers: route.organization === 'header' ? { 'X-Service-Organization-ID': ORG } : {},
+  }
+}
