@@ -27,6 +27,7 @@ import { Limits } from './http/limits.ts'
 import { pagesRouter } from './http/pages.ts'
 import type { ReadinessCheck } from './http/readiness.ts'
 import { Traffic } from './http/traffic.ts'
+import { rowsAgree } from './projector/rows-agree.ts'
 import { HANDLERS } from './routes/index.ts'
 import { checkServingRole } from './store/check-serving-role.ts'
 import { Database } from './store/database.ts'
@@ -63,6 +64,11 @@ export interface RunningApiServer {
   readonly url: string
   /** Resolves once everything in the resource store was folded into rows, which `/readyz` waits for too. */
   readonly ready: Promise<void>
+  /**
+   * Resolves once the rows have caught up with what the resource store holds at the moment of the call; rejects when the
+   * server is stopped before.
+   */
+  rowsAgree(): Promise<void>
   /** Drains, then lets go of everything. May be called again. */
   stop(): Promise<void>
 }
@@ -194,8 +200,17 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   try {
     const url = await server.listen(config.listen)
     log.info({ url }, 'The API listens')
+    const stopping = new AbortController()
     let stopped: Promise<void> | undefined
-    return { url, ready, stop: () => (stopped ??= server.stop(config.stop).then(release)) }
+    return {
+      url,
+      ready,
+      rowsAgree: () => rowsAgree(store, database, { signal: stopping.signal, log }),
+      stop: () => {
+        stopping.abort()
+        return (stopped ??= server.stop(config.stop).then(release))
+      },
+    }
   } catch (error) {
     await release()
     throw error

@@ -7,7 +7,7 @@ import { type ApiServerConfig, apiServerConfig } from '../apiserver/config/confi
 import { startApiServer } from '../apiserver/start.ts'
 import { operatorConfig } from '../operator/config/config.ts'
 import { caCertificateFile } from '../operator/host/local/server-tls.ts'
-import { type Operator, startOperator } from '../operator/start.ts'
+import { startOperator } from '../operator/start.ts'
 import { QUICK_RECONNECT_BACKOFF } from '../runtime/controller/backoff.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
@@ -93,15 +93,14 @@ const startGround = async (options: StartOptions, apiConfig: ApiServerConfig, st
 /** Where this machine reaches a listener of all its addresses. */
 const loopbackOf = (url: string): string => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 
-/** Ready once each environment's status says how it is, for before it could still say what was. */
-const judgedAll = (operator: Operator): (() => Promise<void>) => {
-  let judged = false
-  operator.ready().then(
-    () => (judged = true),
-    () => undefined, // stopped before: never ready
-  )
-  return async () => {
-    if (!judged) throw new Error('Not every environment was looked at yet')
+/** A check that fails until it is told that all is well. */
+const untilTold = (what: string): { readonly check: () => Promise<void>; readonly tell: () => void } => {
+  let told = false
+  return {
+    check: async () => {
+      if (!told) throw new Error(what)
+    },
+    tell: () => void (told = true),
   }
 }
 
@@ -144,6 +143,8 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
       },
     )
     stages.add(() => operator.stop())
+    // Before, an answer could still say how an environment was, and not how it is.
+    const judged = untilTold('Not every environment was looked at yet')
     const api = await startApiServer(
       {
         ...apiConfig,
@@ -160,13 +161,17 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
         registry,
         caCertificate,
         tenantAddress,
-        readiness: { environments: judgedAll(operator) },
+        readiness: { environments: judged.check },
       },
     )
     stages.add(() => api.stop())
     const metrics = await startMetricsListener({ ...apiConfig.metricsListen, registry })
     stages.add(() => metrics.stop())
-    await progress.during('Looking at every environment', () => Promise.all([operator.ready(), api.ready]))
+    await progress.during('Looking at every environment', async () => {
+      await Promise.all([operator.ready(), api.ready])
+      await api.rowsAgree()
+    })
+    judged.tell()
     log.info({ url: api.url, metrics: metrics.url }, 'Ready')
     return {
       home,

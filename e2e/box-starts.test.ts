@@ -100,6 +100,23 @@ describe('starts and stops of a single box', function () {
     await firstEnvironmentServes()
   })
 
+  it('is ready only once its answers say how everything is after a crash of the machine', async () => {
+    await box.start()
+    await box.stop('SIGKILL')
+    await box.killPostgres()
+    const starting = box.start()
+    const isReady = (): Promise<boolean> =>
+      fetch(`${box.baseUrl}/readyz`).then(
+        ({ status }) => status === 200,
+        () => false,
+      )
+    while (!(await isReady())) await sleep(2)
+    const { phase } = await box.api().expect<EnvironmentBody>(200, 'GET', FIRST)
+    const serves = findPostmaster(box.dataFolders().environments[0]!)?.status === 'ready'
+    assert.ok(phase !== 'ready' || serves, 'It is said to be ready, and does not run')
+    await starting
+  })
+
   it('a first token that is lost or revoked has a way back, to the same user', async () => {
     await box.start()
     const file = join(box.home, 'credentials.json')

@@ -101,6 +101,13 @@ export const boundRows = (
     `select namespace, resource_name as "resourceName" from environments where uid is not null and phase <> 'deleted'`,
   )
 
+const STATUSES = `select uid, status from environments where uid is not null and phase <> 'deleted'`
+/** The status that was folded last, by uid of the resource. */
+export const statusesInRows = async (sql: Sql): Promise<ReadonlyMap<string, EnvironmentStatus | null>> => {
+  const rows = await sql.rows<{ readonly uid: string; readonly status: EnvironmentStatus | null }>(STATUSES)
+  return new Map(rows.map(({ uid, status }) => [uid, status]))
+}
+
 const OVERDUE = `select e.id as "environmentRow", e.namespace, e.resource_name as "resourceName"
   from operations o join environments e on e.id = o.environment_row
   where o.state in ('pending', 'running') and o.deadline_at <= clock_timestamp()
