@@ -50,6 +50,18 @@ export const environmentRecord = z
       .nullable()
       .meta({ description: 'Why it is not ready, in one word; null when there is nothing to say', example: null }),
     status_message: z.string().nullable().meta({ description: 'Why it is not ready, for people', example: null }),
+    warnings: z
+      .array(
+        z.object({
+          reason: z.string().meta({ description: 'In one word', example: 'ExpiresSoon' }),
+          message: z.string().meta({ description: 'For people' }),
+        }),
+      )
+      .meta({
+        description:
+          'What may become a problem, also while it is ready: ExpiresSoon, InGrace and Protected (its time is over, and it is about to be deleted, or kept by its deletion protection alone), DiskNearlyFull, NoShutdownCheckpoint (Postgres recovers at its next start)',
+        example: [],
+      }),
     created_at: isoTime,
     updated_at: isoTime,
   })
@@ -167,6 +179,7 @@ const example = {
   deletion_policy: 'delete',
   status_reason: null,
   status_message: null,
+  warnings: [],
   created_at: '2026-11-27T10:00:00.000Z',
   updated_at: '2026-11-27T10:00:00.000Z',
 }

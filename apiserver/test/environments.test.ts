@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
+import type { Condition } from '../../crds/conditions.ts'
+import { environmentType } from '../../crds/environment-type.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import {
   type ApiTeam,
@@ -96,6 +99,29 @@ describe('environments', () => {
       assert.equal(body.ttl_hours, 48)
       const resource = await api.resource(ORG, PROJECT, 'preview')
       assert.equal(Math.floor(Date.parse(resource?.spec.expiresAt ?? '') / 1000), body.expires_at_epoch_seconds)
+    })
+
+    it('getEnvironment warns of what the operator warns of, also while it is ready', async () => {
+      const before = await team.viewer.call('getEnvironment', { params: at('preview') })
+      assert.deepEqual(before.body.warnings, [])
+      const resource = await api.resource(ORG, PROJECT, 'preview')
+      assert.ok(resource)
+      const expiring: Condition = {
+        type: 'Expiring',
+        status: 'True',
+        reason: 'ExpiresSoon',
+        message: 'Soon',
+        observedGeneration: 1,
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      }
+      const status = { ...resource.status, expiresAt: resource.spec.expiresAt!, conditions: [expiring] }
+      await api.store.patchStatus(environmentType, resource.metadata, status, { uid: resource.metadata.uid })
+      let warnings: unknown = []
+      while (isDeepStrictEqual(warnings, []))
+        warnings = (await team.viewer.call('getEnvironment', { params: at('preview') })).body.warnings
+      assert.deepEqual(warnings, [{ reason: 'ExpiresSoon', message: 'Soon' }])
+      const renewed = await team.developer.call('renewEnvironment', { params: at('preview'), body: { ttl_hours: 99 } })
+      assert.deepEqual(renewed.body.warnings, [])
     })
 
     it('updateEnvironment protects from deletion until it is undone', async () => {

@@ -3,6 +3,7 @@ import type { Phase } from '../../lib/model/environment.ts'
 import { deletionPolicyWord } from '../contract/deletion-policy.ts'
 import type { EnvironmentRecord } from '../contract/environments.ts'
 import type { EnvironmentRow } from '../store/environments.ts'
+import { warningsOf } from './warnings.ts'
 
 /** The phase that callers are shown: after DELETE's 202 nobody sees an earlier one again. */
 export const shownPhase = (row: Pick<EnvironmentRow, 'phase' | 'deleting'>): Phase =>
@@ -37,6 +38,7 @@ export const environmentView = (row: EnvironmentRow): EnvironmentRecord => {
     deletion_policy: deletionPolicyWord(row.deletionPolicy),
     status_reason: why?.reason ?? null,
     status_message: why?.message ?? null,
+    warnings: warningsOf(row),
     created_at: row.createdAt.toISOString(),
     updated_at: row.updatedAt.toISOString(),
   }
