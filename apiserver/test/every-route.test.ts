@@ -59,6 +59,9 @@ describe('every route', () => {
     if (row.role === 'public') continue
     const isMutating = route.method !== 'get'
     const aim = (caller: ApiCaller): Promise<Aim> => aimAt(route, { api, team }, caller)
+    let untouched: Promise<Aim> | undefined
+    /** The owner's own: for what is refused and so changes nothing. */
+    const aimToRefuse = (): Promise<Aim> => (untouched ??= aim(team.owner))
     /** What the policy table says of a role: undefined is yes. */
     const refusal = (role: Role | undefined): ErrorCode | undefined => {
       if (row.role === 'self' || row.role === 'public') return undefined
@@ -68,7 +71,7 @@ describe('every route', () => {
 
     describe(id, () => {
       it('is closed to callers without a valid credential, before anything else is looked at', async () => {
-        const target = await aim(team.owner)
+        const target = await aimToRefuse()
         const before = await recorded()
         for (const [who, code] of [
           [api.nobody, 'unauthenticated'],
@@ -119,7 +122,7 @@ describe('every route', () => {
 
       if (route.organization !== 'none')
         it('tells a stranger nothing: an organization of others looks like one that is not there', async () => {
-          const target = await aim(team.owner)
+          const target = await aimToRefuse()
           const nowhere = {
             ...target,
             params: { ...target.params, ...(target.params['org'] !== undefined && { org: 'nowhere' }) },
@@ -149,7 +152,7 @@ describe('every route', () => {
         if (creates && (code === undefined || row.mayCreate === true)) continue
         it(`answers 404 ${code} when its ${place} name an unknown ${name}`, async () => {
           assert.ok(code, `${id} documents no code for an unknown ${name}`)
-          const target = await aim(team.owner)
+          const target = await aimToRefuse()
           const before = await recorded()
           const answer = await team.owner.call(id, { ...target, [place]: { ...target[place], [name]: nothing } })
           assert.deepEqual([answer.status, answer.body.code], [404, code], answer.text)
