@@ -26,9 +26,12 @@ const UNKNOWN: Readonly<Record<string, readonly [id: string, ...codes: ErrorCode
 describe('every route', () => {
   let api: TestApiServer
   let team: ApiTeam
+  /** The owner, at another process on the same databases. */
+  let replica: ApiClient
   before(async () => {
     api = await startTestApiServer()
     team = await makeTeam(api)
+    replica = new ApiClient(await api.startReplica(), team.owner.token)
   })
   after(() => api.stop())
 
@@ -119,6 +122,22 @@ describe('every route', () => {
           }
         }
       })
+
+      if (isMutating)
+        it('is done once however often it is asked for under one key, of two replicas, and answers the same bytes', async () => {
+          const target = { ...(await aim(team.owner)), key: `once-${id}` }
+          const before = await recorded()
+          const callers = [team.owner, replica, team.owner, replica]
+          const answers = await Promise.all(callers.map(caller => caller.call(id, target)))
+          answers.push(await replica.call(id, target))
+          const [first] = answers
+          assert.ok(first)
+          assert.equal(first.status, route.success.status, first.text)
+          assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1)
+          assert.equal(answers.filter(({ headers }) => headers.get('idempotency-replayed') === 'true').length, 4)
+          assert.equal((await recorded()).length - before.length, 1)
+          if (first.status === 202) await finished(team.owner, (first.body as unknown as { id: string }).id)
+        })
 
       if (route.organization !== 'none')
         it('tells a stranger nothing: an organization of others looks like one that is not there', async () => {
