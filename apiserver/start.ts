@@ -15,6 +15,7 @@ import { sealingKeyOf } from './config/secrets.ts'
 import type { ApiContext } from './context.ts'
 import { openApiDocument } from './contract/openapi.ts'
 import { ROUTES } from './contract/routes.ts'
+import type { ProjectNamespaces } from './dispatch/project-namespaces.ts'
 import { type DispatchAndProjection, startDispatchAndProjection } from './dispatch/start-dispatch-and-projection.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import { Admission } from './http/admit.ts'
@@ -52,6 +53,8 @@ export interface ApiServerPorts {
   readonly credentials: Credentials
   readonly log: Log
   readonly registry: Registry
+  /** Namespaces of projects, where they are more than names. */
+  readonly projectNamespaces?: ProjectNamespaces
   /** PEM of the authority of environments' servers, where they speak TLS. */
   readonly caCertificate?: string | undefined
   /** Where this process reaches environments' servers, when not by the name that clients are told. */
@@ -177,6 +180,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   const dispatch = startDispatchAndProjection({
     database,
     store,
+    namespaces: ports.projectNamespaces,
     log,
     registry,
     config: { databaseUrl, operatorNamespace, clientName: CLIENT_NAME, reconnect: config.reconnect },

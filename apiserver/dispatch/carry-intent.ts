@@ -30,6 +30,7 @@ import {
 import type { Sql } from '../store/sql.ts'
 import { buildEnvironment, buildPatch, type IntentContent } from './build-spec.ts'
 import { judgeIntent, PROTECTED } from './judge-intent.ts'
+import { ForeignNamespaceError, NamespaceGoingError, type ProjectNamespaces } from './project-namespaces.ts'
 
 export interface CarryContext {
   readonly store: ResourceStore
@@ -40,6 +41,8 @@ export interface CarryContext {
   readonly leads: () => boolean
   /** Where the operator leaves DeletionRecords. */
   readonly operatorNamespace: string
+  /** Left out where namespaces are mere names. */
+  readonly namespaces?: ProjectNamespaces | undefined
   readonly log: Log
 }
 
@@ -140,11 +143,10 @@ const create = async (intent: PendingIntent, context: CarryContext): Promise<'se
   const place = { ...keyOfIntent(intent), path: { organizationId, projectId, environmentId } }
   let created: Environment
   try {
+    await context.namespaces?.ensure(intent)
     created = await store.create(environmentType, buildEnvironment(place, contentOf(intent)))
   } catch (error) {
-    if (isStoreError(error, 'NotFound')) throw new TryLaterError(`Cannot create: ${error.message}`)
-    if (!isStoreError(error, 'Invalid', 'Forbidden')) throw error
-    await fail(intent, context, refusalText(error))
+    await fail(intent, context, await whyRefused(error, intent, context))
     return 'settled'
   }
   try {
@@ -155,6 +157,23 @@ const create = async (intent: PendingIntent, context: CarryContext): Promise<'se
   }
   log.info({ operationId: intent.operationId, uid: created.metadata.uid }, 'Created the resource')
   return 'settled'
+}
+
+/** Why a create will never succeed. @throws TryLaterError when its namespace is only not there yet, or still going; else what it met */
+const whyRefused = async (error: unknown, intent: PendingIntent, { namespaces }: CarryContext): Promise<string> => {
+  namespaces?.doubt(intent.namespace)
+  if (isStoreError(error, 'NotFound') || error instanceof NamespaceGoingError)
+    throw new TryLaterError(`Cannot create: ${error.message}`)
+  if (error instanceof ForeignNamespaceError) return error.message
+  if (!isStoreError(error, 'Invalid', 'Forbidden')) throw error
+  try {
+    // In a namespace that is being deleted everything is forbidden, for a while.
+    if (error.reason === 'Forbidden') await namespaces?.ensure(intent)
+  } catch (going) {
+    if (going instanceof NamespaceGoingError) throw new TryLaterError(`Cannot create: ${going.message}`)
+    throw going
+  }
+  return refusalText(error)
 }
 
 /**

@@ -10,10 +10,13 @@ import type { HeldLease } from '../store/lease-keeper.ts'
 import { pendingIntentFigures } from '../store/pending-intents.ts'
 import { assertBoundStore } from './assert-bound-store.ts'
 import { Dispatcher } from './dispatcher.ts'
+import { startNamespaceRemover } from './namespace-remover.ts'
+import type { ProjectNamespaces } from './project-namespaces.ts'
 
 /** What outlives a term. */
 export interface TermOptions extends Omit<ProjectorOptions, 'fenced' | 'leads' | 'sql' | 'concurrency'> {
   readonly database: ControlPlaneSql
+  readonly namespaces?: ProjectNamespaces | undefined
   readonly dispatchConcurrency?: number
   readonly projectConcurrency?: number
   readonly pollEveryMs?: number
@@ -28,6 +31,7 @@ export class LeaseTerm {
   readonly #running: Promise<void>
   #projector: Projector | undefined
   #dispatcher: Dispatcher | undefined
+  #stopRemover: (() => Promise<void>) | undefined
 
   /** `ready` is called once everything that stood there was folded. */
   constructor(lease: HeldLease, options: TermOptions, ready: () => void) {
@@ -45,6 +49,7 @@ export class LeaseTerm {
     this.#stopping.abort()
     this.#options.metrics.pendingFrom(undefined)
     await this.#running
+    await this.#stopRemover?.()
     await this.#dispatcher?.stop()
     await this.#projector?.stop()
   }
@@ -71,7 +76,7 @@ export class LeaseTerm {
   }
 
   async #start(signal: AbortSignal): Promise<void> {
-    const { database, dispatchConcurrency, projectConcurrency, pollEveryMs, ...shared } = this.#options
+    const { database, namespaces, dispatchConcurrency, projectConcurrency, pollEveryMs, ...shared } = this.#options
     await assertBoundStore(database, shared.store)
     const underLease = {
       sql: database,
@@ -90,6 +95,7 @@ export class LeaseTerm {
       store: shared.store,
       operatorNamespace: shared.operatorNamespace,
       log: shared.log,
+      namespaces,
       controlMetrics: shared.controlMetrics,
       ...underLease,
       ...(dispatchConcurrency !== undefined && { concurrency: dispatchConcurrency }),
@@ -97,5 +103,7 @@ export class LeaseTerm {
       settled: key => projector.look(key),
     })
     this.#dispatcher.start()
+    if (namespaces !== undefined)
+      this.#stopRemover = startNamespaceRemover({ namespaces, ...underLease, log: shared.log })
   }
 }

@@ -17,6 +17,7 @@ import { projectionMetrics } from '../projector/metrics.ts'
 import type { ControlPlaneSql } from '../store/fenced-transactions.ts'
 import { LeaseKeeper } from '../store/lease-keeper.ts'
 import { LeaseTerm } from './lease-term.ts'
+import type { ProjectNamespaces } from './project-namespaces.ts'
 
 export interface DispatchConfig {
   /** The serving role's URL, for the lease's own session. */
@@ -46,6 +47,8 @@ export interface DispatchConfig {
 export interface DispatchDependencies {
   readonly database: ControlPlaneSql
   readonly store: ResourceStore
+  /** Left out where namespaces are mere names. */
+  readonly namespaces?: ProjectNamespaces | undefined
   readonly log: Log
   readonly registry?: Registry
   readonly config: DispatchConfig
@@ -66,7 +69,7 @@ const INTENT_CHANNEL = 'svc_intents'
 
 /** Starts it; returns at once. */
 export const startDispatchAndProjection = (dependencies: DispatchDependencies): DispatchAndProjection => {
-  const { database, store, config } = dependencies
+  const { database, store, namespaces, config } = dependencies
   const log = dependencies.log.child({ part: 'dispatch' })
   const { registry = new Registry() } = dependencies
   const metrics = projectionMetrics(registry)
@@ -110,7 +113,16 @@ export const startDispatchAndProjection = (dependencies: DispatchDependencies): 
     candidate: {
       elected: lease => {
         metrics.holdsLease(true)
-        const shared = { database, store, log, metrics, controlMetrics: loops, environments, deletionRecords }
+        const shared = {
+          database,
+          store,
+          namespaces,
+          log,
+          metrics,
+          controlMetrics: loops,
+          environments,
+          deletionRecords,
+        }
         term = new LeaseTerm(lease, { ...config, ...shared }, () => ready.resolve(undefined))
       },
       ended: async () => {

@@ -63,7 +63,7 @@ const INSERT = `insert into projects as p (organization_id, project_id, region, 
   values ($1, $2, $3, $4, $5, $6)
   on conflict (organization_id, project_id) do update set region = excluded.region,
     postgres_major = excluded.postgres_major, protect_production = excluded.protect_production, updated_at = now(),
-    created_at = now(), deleted_at = null
+    created_at = now(), deleted_at = null, remove_namespace = false
   where p.deleted_at is not null returning ${PROJECT}`
 /** Creates a project, or brings a deleted one back as new. Undefined: there is one by now, which nobody has judged. */
 export const insertProject = (sql: Sql, project: PutProject): Promise<ProjectRow | undefined> =>
@@ -78,10 +78,24 @@ export const updateProject = (sql: Sql, project: PutProject): Promise<ProjectRow
 const DELETE = `with forgotten as (
     update environments set replaced_at = now()
     where organization_id = $1 and project_id = $2 and replaced_at is null returning 1)
-  update projects set deleted_at = now() where organization_id = $1 and project_id = $2`
+  update projects set deleted_at = now(), remove_namespace = true where organization_id = $1 and project_id = $2`
 /** Deletes a project whose environments are all deleted; their records go out of sight with it. */
 export const deleteProject = async (sql: Sql, organizationId: string, projectId: string): Promise<void> => {
   await sql.rows(DELETE, [organizationId, projectId])
+}
+
+/** A deleted project whose namespace is still to be removed. */
+export type LeavingProject = Pick<ProjectRow, 'organizationId' | 'projectId' | 'namespace'>
+
+const LEAVING = `select organization_id as "organizationId", project_id as "projectId", namespace from projects
+  where remove_namespace and deleted_at is not null order by deleted_at limit 1 for update skip locked`
+/** The next one, locked: whoever puts that project again waits. */
+export const lockLeavingProject = (sql: Sql): Promise<LeavingProject | undefined> => sql.row<LeavingProject>(LEAVING)
+
+const SETTLED = 'update projects set remove_namespace = false where organization_id = $1 and project_id = $2'
+/** Its namespace is gone, or stays for good. */
+export const markNamespaceSettled = async (sql: Sql, organizationId: string, projectId: string): Promise<void> => {
+  await sql.rows(SETTLED, [organizationId, projectId])
 }
 
 const LIST = `select ${PROJECT} from projects p where p.organization_id = $1 and p.deleted_at is null

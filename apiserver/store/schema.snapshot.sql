@@ -204,9 +204,11 @@ projects.namespace text not null
 projects.created_at timestamp(3) with time zone not null default now()
 projects.updated_at timestamp(3) with time zone not null default now()
 projects.deleted_at timestamp(3) with time zone
+projects.remove_namespace boolean not null default false
 projects constraint projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
 projects constraint projects_pkey PRIMARY KEY (organization_id, project_id)
 projects constraint projects_postgres_major_check CHECK ((postgres_major = 17))
+CREATE INDEX projects_leaving ON public.projects USING btree (deleted_at) WHERE remove_namespace
 grant insert on projects to svc_api
 grant select on projects to svc_api
 grant update on projects to svc_api
