@@ -26,8 +26,15 @@ export const TEST_SETTINGS: CommandSettings = {
   previewDefaultTtlHours: 72,
   operationDeadlineSeconds: { create: 600, suspend: 600, resume: 600, rotate: 600, delete: 600 },
   publicSignup: false,
-  writeThroughWaitMs: 1000,
+  // Longer than any load of the machine: whoever tests giving up asks impatiently.
+  writeThroughWaitMs: 30_000,
 }
+
+/** The same, but for giving up on the resource store after half a second. */
+export const impatient = (deps: CommandDependencies): CommandDependencies => ({
+  ...deps,
+  settings: { ...deps.settings, writeThroughWaitMs: 500 },
+})
 
 /** Refuses everything: for commands that have no business with the resource store. */
 const NO_STORE = new Proxy({} as ResourceStore, {

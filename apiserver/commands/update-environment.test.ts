@@ -5,7 +5,15 @@ import { environmentType } from '../../crds/environment-type.ts'
 import { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
 import { StoreError } from '../../runtime/store/store-error.ts'
 import { isCode } from '../../testkit/assert-code.ts'
-import { bodyOf, type CommandWorld, carrying, commandWorld, createBody, pathOf } from '../../testkit/command-world.ts'
+import {
+  bodyOf,
+  type CommandWorld,
+  carrying,
+  commandWorld,
+  createBody,
+  impatient,
+  pathOf,
+} from '../../testkit/command-world.ts'
 import { storeDatabase } from '../../testkit/embedded-store.ts'
 import { type Faults, faultyStore } from '../../testkit/faulty-store.ts'
 import { sized } from '../../testkit/full.ts'
@@ -64,8 +72,13 @@ describe('updateEnvironment', () => {
     assert.ok(found)
     return found
   }
-  const update = (id: string, body: UpdateEnvironmentBody, as: Principal = world.owner, key?: string) =>
-    updateEnvironment(deps, world.call(as, { key, body }), pathOf(id), body)
+  const update = (
+    id: string,
+    body: UpdateEnvironmentBody,
+    as: Principal = world.owner,
+    key?: string,
+    by: CommandDependencies = deps,
+  ) => updateEnvironment(by, world.call(as, { key, body }), pathOf(id), body)
   const actionsOn = (id: string) => world.actionsOn(`shop/${id}`)
 
   it('has the store hold what it answers', async () => {
@@ -137,7 +150,10 @@ describe('updateEnvironment', () => {
       await update(id, { deletion_policy: 'delete' })
       const key = randomUUID()
       faults = { reading: away }
-      await assert.rejects(update(id, { deletion_protection: true }, world.owner, key), isCode('store_unavailable'))
+      await assert.rejects(
+        update(id, { deletion_protection: true }, world.owner, key, impatient(deps)),
+        isCode('store_unavailable'),
+      )
       faults = {}
       await update(id, { deletion_policy: 'retain' })
       assert.equal((await resourceOf(id)).spec.deletionProtection, false)
@@ -157,7 +173,10 @@ describe('updateEnvironment', () => {
           if (patched) away()
         },
       }
-      await assert.rejects(update(id, { deletion_protection: true }, world.owner, key), isCode('store_unavailable'))
+      await assert.rejects(
+        update(id, { deletion_protection: true }, world.owner, key, impatient(deps)),
+        isCode('store_unavailable'),
+      )
       assert.equal((await rowOf(id)).deletionProtection, false)
       faults = {}
       const record = bodyOf(await update(id, { deletion_protection: true }, world.owner, key))
