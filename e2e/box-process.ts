@@ -5,6 +5,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesOf } from '../runtime/postgres/postmaster-pid.ts'
+import type { RunAs } from '../runtime/postgres/run-as.ts'
 import { adoptServer, stopServer } from '../runtime/postgres/server-process.ts'
 import { fastFolder } from '../testkit/fast-folder.ts'
 import { freePorts } from '../testkit/free-port.ts'
@@ -24,6 +25,8 @@ export interface BoxOptions {
   readonly program?: string
   /** Whether to open a channel to the program. */
   readonly ipc?: boolean
+  /** Whose processes they are; as root, another account can be named. */
+  readonly account?: RunAs
   /** A new empty folder to keep the home in; in memory, where there is room, when absent. */
   readonly folder?: string
 }
@@ -35,6 +38,7 @@ export class BoxProcess {
   readonly environment: Record<string, string>
   readonly program: string
   readonly #ipc: boolean
+  readonly #account: RunAs | undefined
   #child: ChildProcess | undefined
   #output = ''
 
@@ -43,6 +47,7 @@ export class BoxProcess {
     this.baseUrl = `http://127.0.0.1:${port}`
     this.program = options.program ?? join(CHECKOUT, 'box', 'up.ts')
     this.#ipc = options.ipc ?? false
+    this.#account = options.account
     this.environment = {
       PATH: process.env['PATH'] ?? '',
       HOME: process.env['HOME'] ?? '/',
@@ -96,6 +101,7 @@ export class BoxProcess {
     const child = spawn(process.execPath, [this.program], {
       cwd: CHECKOUT,
       env: { ...this.environment, ...environment },
+      ...(this.#account && { uid: this.#account.uid, gid: this.#account.gid }),
       stdio: ['ignore', 'pipe', 'pipe', ...(this.#ipc ? (['ipc'] as const) : [])],
     })
     for (const stream of [child.stdout, child.stderr])
@@ -148,6 +154,7 @@ export class BoxProcess {
     const child = spawn(process.execPath, [join(CHECKOUT, 'box', program)], {
       cwd: CHECKOUT,
       env: { ...this.environment, ...environment },
+      ...(this.#account && { uid: this.#account.uid, gid: this.#account.gid }),
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     let output = ''
