@@ -19,8 +19,9 @@ say "building with $builder"
 
 # npm in the build trusts what npm here trusts; the file does not stay in the image.
 flags=()
-ca=$(npm config get cafile 2>/dev/null || true)
-if [ -f "$ca" ]; then flags+=(--secret "id=npm-ca,src=$ca"); fi
+for ca in "$(npm config get cafile 2>/dev/null || true)" "${NODE_EXTRA_CA_CERTS:-}" "${SSL_CERT_FILE:-}"; do
+  if [ -f "$ca" ]; then flags+=(--secret "id=npm-ca,src=$ca"); break; fi
+done
 read -r -a more <<<"${BUILD_FLAGS:-}"
 flags+=("${more[@]}")
 
@@ -61,7 +62,7 @@ save() { # name file
   esac
 }
 
-read -r -a images <<<"${IMAGES:-$(ls images)}"
+read -r -a images <<<"${IMAGES:-$(ls images | tr '\n' ' ')}"
 for image in "${images[@]}"; do
   [ -f "images/$image/Dockerfile" ] || { say "images/$image has no Dockerfile"; exit 1; }
   name=$(name_of "$image")
