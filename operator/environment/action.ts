@@ -10,6 +10,8 @@ export type Action =
   | { readonly kind: 'make-credentials'; readonly rotation: string | undefined }
   /** Makes new passwords and keeps them beside those in force. */
   | { readonly kind: 'prepare-rotation'; readonly rotation: string }
+  /** Shows clients again what is in force. */
+  | { readonly kind: 'publish-credentials' }
   /** The prepared passwords were proven: from now on they are those in force. */
   | { readonly kind: 'promote-credentials' }
   /** `figures` are those that `settings` stand for. */

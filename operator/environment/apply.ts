@@ -35,6 +35,9 @@ export const apply = async (
     case 'prepare-rotation':
       await prepareRotation(environment, credentials, action.rotation)
       return true
+    case 'publish-credentials':
+      await credentials.write(credentialOwner(environment), await mustRead(environment, credentials))
+      return true
     case 'promote-credentials': {
       const { next } = (await credentials.read(credentialOwner(environment))) ?? {}
       if (next !== undefined) await credentials.write(credentialOwner(environment), next)

@@ -1,6 +1,6 @@
 /** Reads everything that a decision needs, once, into one frozen value. Writes nothing. */
 import type { Environment } from '../../crds/environment.ts'
-import type { CredentialOwner, Credentials } from '../../runtime/credentials/credentials.ts'
+import type { CredentialOwner, CredentialSet, Credentials } from '../../runtime/credentials/credentials.ts'
 import type { Host, InstanceRef, SignIn } from '../host/host.ts'
 import { identityMatches } from './checks/identity-matches.ts'
 import { concernOf } from './decide.ts'
@@ -60,7 +60,9 @@ export const observe = async (
   if (!needsProof(environment, wanted.suspended, known, settings))
     return Object.freeze({ ...seen, instance, recollection: known })
 
-  const kept = await credentials.read(credentialOwner(environment))
+  const owner = credentialOwner(environment)
+  const kept = await credentials.read(owner)
+  const published = kept === undefined || (await credentials.isPublished(owner, kept))
   const applied = known.credentialsApplied || (environment.status?.everReady === true && kept?.next === undefined)
   const signIn: SignIn | undefined =
     kept !== undefined && applied && instance.state === 'running'
@@ -69,11 +71,17 @@ export const observe = async (
   return Object.freeze({
     ...seen,
     instance,
-    credentials: kept === undefined ? 'absent' : kept.next === undefined ? 'present' : 'next',
+    credentials: standing(kept, published),
     keptRotation: kept?.rotation,
     signIn,
     recollection: signIn === undefined ? known : withSignIn(known, signIn, settings.nowMs),
   })
+}
+
+const standing = (kept: CredentialSet | undefined, published: boolean): Observed['credentials'] => {
+  if (kept === undefined) return 'absent'
+  if (!published) return 'unpublished'
+  return kept.next === undefined ? 'present' : 'next'
 }
 
 /** A namespace may be labelled a moment before its first Environment is made: before a refusal it is looked at afresh. */

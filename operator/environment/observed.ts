@@ -13,8 +13,11 @@ export interface Observed {
   readonly namespace: NamespaceFacts | undefined
   /** undefined: not looked at, because something that comes first decides (deletion, pause, a false namespace). */
   readonly instance: ObservedInstance | undefined
-  /** `next`: passwords of a rotation are kept beside those in force; a sign-in is with them. */
-  readonly credentials: 'present' | 'next' | 'absent' | 'not_read'
+  /**
+   * `unpublished`: clients find something else than what is in force, or nothing. `next`: passwords of a rotation are kept
+   * beside those in force; a sign-in is with them.
+   */
+  readonly credentials: 'present' | 'unpublished' | 'next' | 'absent' | 'not_read'
   /** The rotation that the kept passwords were made for. */
   readonly keptRotation: string | undefined
   /** undefined: no proof was needed, or none could be tried. */

@@ -116,6 +116,7 @@ export const withAction = (before: Recollection, action: Action): Recollection =
     case 'apply-credentials':
       return { ...calm, credentialsApplied: true, provenAtMs: undefined }
     case 'promote-credentials':
+    case 'publish-credentials':
     case 'add-finalizer':
     case 'expire':
     case 'tear-down':

@@ -110,6 +110,17 @@ describe('a rotation of passwords', () => {
     assert.equal(published.length, 2)
   })
 
+  it('puts right what a crash or a hand left for clients to find', async () => {
+    const { world, key, uid, kept } = await setUp()
+    for (const left of ['an old password', undefined]) {
+      if (left === undefined) world.credentials.published.delete(uid)
+      else world.credentials.published.set(uid, left)
+      world.pass(3_600_000)
+      await world.settle(key)
+      assert.equal(world.credentials.published.get(uid), kept().app.password)
+    }
+  })
+
   it('survives a death after each of its calls: the wish is served once, and nothing is published that is refused', async () => {
     const undisturbed = await setUp()
     undisturbed.world.restart()

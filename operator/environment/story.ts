@@ -94,6 +94,10 @@ export const actionStory = (action: Action, environment: Environment): StoryEven
       return environment.status?.phase === 'ready' && !isRotationDue(environment)
         ? normal('DriftCorrected', 'The roles’ passwords were set to the stored ones again')
         : undefined
+    case 'publish-credentials':
+      return environment.status?.everReady === true
+        ? normal('DriftCorrected', 'The passwords that clients find were put right')
+        : undefined
     case 'promote-credentials':
       return normal('CredentialsRotated', 'New passwords are in force; a sign-in with them succeeded')
     case 'prepare-rotation':

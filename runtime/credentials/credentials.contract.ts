@@ -84,6 +84,14 @@ export const describeCredentials = (name: string, makeFixture: () => Promise<Cre
       assert.deepEqual(await reader.read(one), set('third'))
     })
 
+    it('says that what it wrote is published', async () => {
+      const one = owner()
+      await writer.write(one, set('first'))
+      assert.equal(await reader.isPublished(one, set('first')), true)
+      await writer.write(one, { ...set('second'), next: { ...set('third'), rotation: 'r1' } })
+      assert.equal(await writer.isPublished(one, set('second')), true)
+    })
+
     it('forgets on delete, which is harmless when repeated; a later write starts anew', async () => {
       const one = owner()
       await writer.write(one, set('a'))

@@ -37,6 +37,11 @@ export interface Credentials {
   read(owner: CredentialOwner): Promise<CredentialSet | undefined>
   /** Keeps these, replacing others of the same owner, all or nothing. */
   write(owner: CredentialOwner, credentials: CredentialSet): Promise<void>
+  /**
+   * Whether what others find of these says the same: where clients read them from a place of their own, a crash or a hand
+   * may have left something else there. Writing them again repairs it.
+   */
+  isPublished(owner: CredentialOwner, credentials: CredentialSet): Promise<boolean>
   /** Forgets them; harmless when there are none. */
   delete(owner: CredentialOwner): Promise<void>
 }

@@ -82,6 +82,11 @@ export class SealedCredentials implements Credentials {
     }
   }
 
+  /** What is kept is what is read. */
+  async isPublished(): Promise<boolean> {
+    return true
+  }
+
   async delete({ uid }: CredentialOwner): Promise<void> {
     await this.#pool.query({
       name: 'delete-credentials',

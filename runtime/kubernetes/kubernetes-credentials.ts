@@ -77,6 +77,12 @@ export class KubernetesCredentials implements Credentials {
     await this.#publish(owner, credentials)
   }
 
+  async isPublished(owner: CredentialOwner, credentials: CredentialSet): Promise<boolean> {
+    const secret = await this.#get(owner, 'app')
+    const expected = Object.entries(this.#layout.app(owner, credentials.app))
+    return this.#isOwn(owner, secret) && expected.every(([key, value]) => secret?.data?.[key] === encoded(value))
+  }
+
   async delete(owner: CredentialOwner): Promise<void> {
     // What is in force goes last: as long as it is there, this can be repeated by whoever finds it.
     for (const role of ['app', 'ops'] as const) {
