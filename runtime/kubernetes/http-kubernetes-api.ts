@@ -16,6 +16,8 @@ export interface HttpKubernetesApiOptions {
   /** Sent as User-Agent, `name/version`: audit logs tell callers apart by it. */
   readonly userAgent: string
   readonly metrics?: TransportMetrics | undefined
+  /** Whether calls that change something may be made now: asked before each, and as its bytes leave. Leases are not asked for. */
+  readonly mayWrite?: (() => boolean) | undefined
   readonly clock?: Clock
   /** 0 ≤ x < 1. */
   readonly random?: () => number
@@ -53,7 +55,7 @@ class Refusal extends Error {
 /** What an attempt is made with. */
 interface Attempt {
   readonly request: ApiRequest
-  readonly pool: 'calls' | 'watches' | 'leases'
+  readonly pool: 'reads' | 'writes' | 'watches' | 'leases'
   readonly signal: AbortSignal
   /** In milliseconds of the clock. */
   readonly until: number
@@ -70,6 +72,7 @@ const isIdempotent = ({ method, contentType, body }: ApiRequest): boolean =>
 
 /** Whether an attempt that failed like this may be made again; 429 says that nothing was done. */
 const mayRepeat = (request: ApiRequest, error: unknown): boolean => {
+  if (isStoreError(error)) return false
   if (error instanceof Refusal) return error.code === 429 || (error.code >= 500 && isIdempotent(request))
   return isIdempotent(request) || NEVER_SENT.has((error as { readonly code?: unknown }).code)
 }
@@ -90,23 +93,25 @@ export class HttpKubernetesApi implements KubernetesApi {
   readonly #access: ClusterAccess
   readonly #userAgent: string
   readonly #metrics: TransportMetrics
+  readonly #mayWrite: (() => boolean) | undefined
   readonly #clock: Clock
   readonly #random: () => number
   #signIn: SignIn | undefined
   #pools: ConnectionPools | undefined
   #closed = false
 
-  constructor({ access, userAgent, metrics, clock, random }: HttpKubernetesApiOptions) {
+  constructor({ access, userAgent, metrics, mayWrite, clock, random }: HttpKubernetesApiOptions) {
     this.#access = access
     this.#userAgent = userAgent
     this.#metrics = metrics ?? silentTransportMetrics
+    this.#mayWrite = mayWrite
     this.#clock = clock ?? systemClock
     this.#random = random ?? Math.random
   }
 
   async call<T>(request: ApiRequest): Promise<T> {
     const { urgency, deadlineMs = urgency === 'lease' ? LEASE_DEADLINE_MS : DEADLINE_MS } = request
-    const pool = urgency === 'lease' ? 'leases' : 'calls'
+    const pool = urgency === 'lease' ? 'leases' : request.method === 'GET' ? 'reads' : 'writes'
     return this.#within(request, deadlineMs, (signal, until) =>
       this.#repeat({ request, pool, signal, until, most: MOST_ATTEMPTS }, async body => {
         const text = await body.text()
@@ -166,6 +171,7 @@ export class HttpKubernetesApi implements KubernetesApi {
     } catch (error) {
       caller?.throwIfAborted()
       if (error instanceof Refusal) throw error.error
+      if (isStoreError(error)) throw error
       throw unavailable(request, deadline.signal.aborted ? `no answer within ${deadlineMs} ms` : reasonOf(error), error)
     } finally {
       cancel()
@@ -208,6 +214,8 @@ export class HttpKubernetesApi implements KubernetesApi {
   ): Promise<T> {
     const { method, path, query, body, contentType = 'application/json' } = request
     const { pools, headers } = await this.#connections(renew, signal)
+    if (pool === 'writes' && this.#mayWrite?.() === false)
+      throw new StoreError('Unavailable', `Cannot ${method} ${path}: this process may not write now`)
     const startedAt = this.#clock.now()
     let code = '<error>'
     try {
@@ -243,7 +251,7 @@ export class HttpKubernetesApi implements KubernetesApi {
     this.#signIn = signIn
     if (this.#pools === undefined || (signIn !== former && !isDeepStrictEqual(signIn.tls, former?.tls))) {
       void this.#pools?.retire().catch(() => undefined)
-      this.#pools = new ConnectionPools(this.#access.origin, signIn.tls)
+      this.#pools = new ConnectionPools(this.#access.origin, signIn.tls, this.#mayWrite)
     }
     return { pools: this.#pools, headers: signIn.headers }
   }

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import { clusterAccess } from './cluster-access.ts'
+import { type ClusterAccess, clusterAccess } from './cluster-access.ts'
 import { HttpKubernetesApi } from './http-kubernetes-api.ts'
 import type { KubernetesApi } from './kubernetes-api.ts'
 import { transportMetrics } from './transport-metrics.ts'
@@ -11,12 +11,14 @@ export interface OpenKubernetesApiOptions {
   /** Path of a kubeconfig; by default what kubectl would use, else the pod's service account. */
   readonly kubeconfig?: string | undefined
   readonly registry?: Registry | undefined
+  /** Whether calls that change something may be made now, such as `elector.isLeading`; they are Unavailable otherwise. */
+  readonly mayWrite?: () => boolean
 }
 
-/** An API server, and the namespace that the kubeconfig or the pod is in, where it says so. */
 export interface OpenedKubernetesApi {
   readonly api: KubernetesApi
-  readonly namespace: string | undefined
+  /** How it is reached, for others that connect by themselves. `access.namespace` is that of the kubeconfig or the pod. */
+  readonly access: ClusterAccess
 }
 
 /**
@@ -28,12 +30,14 @@ export const openKubernetesApi = async ({
   version,
   kubeconfig,
   registry,
+  mayWrite,
 }: OpenKubernetesApiOptions): Promise<OpenedKubernetesApi> => {
   const access = await clusterAccess(kubeconfig)
   const api = new HttpKubernetesApi({
     access,
     userAgent: `${name}/${version}`,
     metrics: registry && transportMetrics(registry),
+    mayWrite,
   })
-  return { api, namespace: access.namespace }
+  return { api, access }
 }
