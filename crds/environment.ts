@@ -80,6 +80,18 @@ export const endpointSchema = z.object({
   host: z.string().max(253).describe('Name or address clients connect to'),
   port: z.int().min(1).max(65535).describe('TCP port'),
   sslmode: z.enum(['disable', 'prefer', 'require', 'verify-full']).describe('What clients should ask for'),
+  external: z
+    .object({
+      host: z.string().max(253).describe('Name or address from outside'),
+      port: z.int().min(1).max(65535).describe('TCP port from outside'),
+    })
+    .optional()
+    .describe('Where clients outside the cluster connect, if it is exposed'),
+  caCertificate: z
+    .string()
+    .max(8192)
+    .optional()
+    .describe('PEM of the authorities that sign the server’s certificate, for sslrootcert; public'),
 })
 export type Endpoint = z.infer<typeof endpointSchema>
 

@@ -12,7 +12,18 @@ export const LABELS = {
   environment: `${GROUP}/environment`,
   /** On a namespace: it holds protected environments or retained data, and admission refuses its deletion. */
   protected: `${GROUP}/protected`,
+  /** On everything that belongs to one environment's instance: its uid. */
+  uid: `${GROUP}/uid`,
+  /** On a claim whose data outlives its environment. */
+  retained: `${GROUP}/retained`,
+  managedBy: 'app.kubernetes.io/managed-by',
+  app: 'app.kubernetes.io/name',
 } as const
+
+/** The value of `LABELS.managedBy` on what the operator makes. */
+export const OPERATOR = 'svc-operator'
+/** The value of `LABELS.app` on what makes up a Postgres. */
+export const POSTGRES_APP = 'svc-postgres'
 
 export const ANNOTATIONS = {
   /** "true" stops reconciling; deletion is still honoured. */
@@ -23,10 +34,27 @@ export const ANNOTATIONS = {
   intent: `${GROUP}/intent`,
   /** "true" on one of our resource definitions lets it be deleted, and with it every object of its kind. */
   allowDeletion: `${GROUP}/allow-deletion`,
+  /** On what belongs to an instance: the Environment's name, which may be longer than a label holds. */
+  resource: `${GROUP}/resource`,
+  /** On a StatefulSet: what the operator was last asked for, as JSON. */
+  wanted: `${GROUP}/wanted`,
+  /** On a pod: the figures that it was started with, as JSON. A pod with others than are wanted is restarted. */
+  figures: `${GROUP}/figures`,
+  /** "true" on a claim whose data was once served: it is never initialized again. */
+  initialized: `${GROUP}/initialized`,
+  /** On a claim: where its data came from. */
+  lineage: `${GROUP}/lineage`,
+  /** On a claim: how its last server stopped, `clean` or `unclean`. */
+  lastStop: `${GROUP}/last-stop`,
+  /** On a claim whose data outlives its environment: until when it is kept at least. */
+  retainedUntil: `${GROUP}/retained-until`,
 } as const
 
 /** Held by the operator on every Environment until its data is dealt with and a DeletionRecord is written. */
 export const ENVIRONMENT_FINALIZER = `${GROUP}/environment`
+
+/** Held on a pod that is being stopped until the operator has read its exit code. */
+export const STOP_WITNESS_FINALIZER = `${GROUP}/stop-witness`
 
 const hexDigest = (text: string, length: number): string =>
   createHash('sha256').update(text).digest('hex').slice(0, length)

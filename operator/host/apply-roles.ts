@@ -1,4 +1,5 @@
 /** Changes to the roles of a running instance. Passwords go as verifiers; nothing is written that is so already. */
+import type pg from 'pg'
 import { matchesVerifier, scramVerifier } from '../../lib/credentials/scram-verifier.ts'
 import type { CredentialSet } from '../../runtime/credentials/credentials.ts'
 import type { SocketAddress } from '../../runtime/postgres/server-process.ts'
@@ -6,10 +7,13 @@ import { APP_ROLE, OPS_ROLE } from './database-roles.ts'
 import { asSuperuser, type TlsAddress } from './superuser-session.ts'
 
 /** What the tenant may open at once; ours come on top. */
-export const applyConnectionLimit = (address: SocketAddress | TlsAddress, limit: number): Promise<void> =>
-  asSuperuser(address, async client => {
-    await client.query(`alter role ${APP_ROLE} connection limit ${limit}`)
-  })
+export const limitConnections = async (client: pg.Client, limit: number): Promise<void> => {
+  await client.query(`alter role ${APP_ROLE} connection limit ${limit}`)
+}
+
+/** The same, in a session of its own. */
+export const applyConnectionLimit = (address: SocketAddress, limit: number): Promise<void> =>
+  asSuperuser(address, client => limitConnections(client, limit))
 
 /** Makes both roles' passwords those of the credentials, whatever a tenant made of its own. */
 export const applyPasswords = (address: SocketAddress | TlsAddress, credentials: CredentialSet): Promise<void> =>

@@ -18,6 +18,8 @@ export interface HostHarness {
   readonly deadlineMs: number
   /** The control plane dies without a word, and another one looks at the same world; the databases live on. */
   restartControlPlane(): Promise<Host>
+  /** Makes whatever must be there before an instance, and says where that is; left out where that is nothing. */
+  place?(ref: InstanceRef): Promise<InstanceRef>
   /** Ends the instance's Postgres without any chance to clean up. */
   crash(ref: InstanceRef): Promise<void>
   /** What tells one Postgres process from the next: a pid and its start, a pod's uid. Undefined: no process is there. */
@@ -50,11 +52,14 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
     })
     after(() => harness.dispose())
 
-    const newRef = (environmentId = `e-${randomUUID().slice(0, 8)}`): InstanceRef => ({
-      key: { namespace: 'svc-acme-app-0', name: `acme.app.${environmentId}` },
-      uid: randomUUID(),
-      path: { organizationId: 'acme', projectId: 'app', environmentId },
-    })
+    const newRef = async (environmentId = `e-${randomUUID().slice(0, 8)}`): Promise<InstanceRef> => {
+      const ref = {
+        key: { namespace: 'svc-acme-app-0', name: `acme.app.${environmentId}` },
+        uid: randomUUID(),
+        path: { organizationId: 'acme', projectId: 'app', environmentId },
+      }
+      return (await harness.place?.(ref)) ?? ref
+    }
     const until = async (ref: InstanceRef, ...states: InstanceState[]): Promise<ObservedInstance> => {
       const deadline = Date.now() + harness.deadlineMs
       for (;;) {
@@ -64,7 +69,8 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
         await sleep(20)
       }
     }
-    const create = async (ref = newRef()): Promise<InstanceRef> => {
+    const create = async (given?: InstanceRef): Promise<InstanceRef> => {
+      const ref = given ?? (await newRef())
       await host.start(ref, harness.spec)
       await until(ref, 'running')
       await host.applyCredentials(ref, credentials)
@@ -83,7 +89,7 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
     }
 
     it('knows nothing of an instance that nobody asked for', async () => {
-      const ref = newRef()
+      const ref = await newRef()
       assert.deepEqual(await host.observe(ref), { state: 'absent', initialized: false, startFailures: 0 })
       assert.equal((await host.signIn(ref, credentials)).result, 'unreachable')
       await host.stop(ref)
@@ -92,7 +98,7 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
     })
 
     it('brings an instance up, sets its passwords, and a client signs in through its endpoint', async () => {
-      const ref = newRef()
+      const ref = await newRef()
       await host.start(ref, harness.spec)
       const observed = await until(ref, 'running')
       assert.equal(observed.initialized, true)
@@ -123,7 +129,7 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
     })
 
     it('answers many starts of a new instance at once with one instance', async () => {
-      const ref = newRef()
+      const ref = await newRef()
       await Promise.all(Array.from({ length: 5 }, () => host.start(ref, harness.spec)))
       await create(ref)
       assert.deepEqual(await query(ref, 'select 1 as one'), [{ one: 1 }])
@@ -272,7 +278,7 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
         assert.equal((await host.observe(ref)).state, 'absent', state)
         assert.deepEqual(await host.destroy(ref, 'Delete'), { done: true }, state)
       }
-      const starting = newRef()
+      const starting = await newRef()
       await host.start(starting, harness.spec)
       assert.deepEqual(await destroy(starting, 'Delete'), { done: true })
       assert.deepEqual(await harness.traces(starting), [])
@@ -294,7 +300,7 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
     it('gives an id that is used again an empty database, each time, and keeps every predecessor apart', async () => {
       const places = new Set<string>()
       for (let round = 0; round < 3; round++) {
-        const ref = await create(newRef('reused'))
+        const ref = await create(await newRef('reused'))
         await query(ref, `create table only_mine as select ${round} as round`)
         const { retainedAt } = await destroy(ref, 'Retain')
         places.add(retainedAt!)

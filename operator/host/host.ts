@@ -1,6 +1,6 @@
 /** The port behind which environments' Postgres servers run: local processes, or StatefulSets. */
 import type { Endpoint } from '../../crds/environment.ts'
-import type { DeletionPolicy } from '../../lib/model/environment.ts'
+import type { DeletionPolicy, EnvironmentKind } from '../../lib/model/environment.ts'
 import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
 import type { ResourceKey } from '../../lib/model/resource.ts'
 import type { CredentialSet } from '../../runtime/credentials/credentials.ts'
@@ -20,6 +20,8 @@ export interface InstanceSpec {
   readonly maxConnections: number
   /** The image to run; undefined: the host's own. */
   readonly image: string | undefined
+  /** What it is for, where that changes how gently it is stopped and where it runs; undefined: a preview. */
+  readonly kind?: EnvironmentKind
 }
 
 /**
@@ -47,6 +49,8 @@ export interface ObservedInstance {
   readonly failure?: InstanceFailure
   /** Room for its data, where the host knows; `low` changes seldom, the figures all the time. */
   readonly storage?: { readonly freeBytes: number; readonly totalBytes: number; readonly low: boolean }
+  /** What is wrong with the storage while Postgres may well be running: a growth that is refused, a claim about to go. */
+  readonly storageProblem?: InstanceFailure
   /** Failed starts in a row. */
   readonly startFailures: number
   /** After a stop: whether Postgres wrote its shutdown checkpoint. */

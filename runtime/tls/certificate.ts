@@ -31,6 +31,7 @@ const OID = {
   authorityKeyId: '2.5.29.35',
   extendedKeyUsage: '2.5.29.37',
   serverAuth: '1.3.6.1.5.5.7.3.1',
+  clientAuth: '1.3.6.1.5.5.7.3.2',
 } as const
 
 /** Clocks differ a little: what is issued now is valid for those that are behind. */
@@ -86,7 +87,7 @@ const newKey = (): { publicKey: KeyObject; privateKey: KeyObject; text: string }
   return { ...pair, text: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() }
 }
 
-/** Makes an authority that signs server certificates and nothing else. */
+/** Makes an authority that signs certificates of servers and clients, and no other authority's. */
 export const makeAuthority = (subject: string, days: number, now: Date): Identity => {
   const { publicKey, privateKey, text } = newKey()
   const certificate = issue({
@@ -103,17 +104,45 @@ export const makeAuthority = (subject: string, days: number, now: Date): Identit
   return { certificate, key: text }
 }
 
+/** Who signs. */
+export interface Authority {
+  readonly certificate: X509Certificate
+  readonly key: KeyObject
+}
+
+const issuerOf = ({ certificate, key }: Authority): Request['issuer'] => {
+  const commonName = /^CN=(.*)$/m.exec(certificate.subject)?.[1]
+  if (commonName === undefined) throw new Error('Cannot sign a certificate: the authority has no common name')
+  return { subject: commonName, privateKey: key, publicKey: createPublicKey(key) }
+}
+
+/** Makes a certificate for a client that is known by a common name, signed by an authority. */
+export const makeClientIdentity = (authority: Authority, commonName: string, days: number, now: Date): Identity => {
+  const { publicKey, text } = newKey()
+  const certificate = issue({
+    subject: commonName,
+    publicKey,
+    issuer: issuerOf(authority),
+    days,
+    now,
+    extensions: [
+      extension(OID.basicConstraints, true, sequence()),
+      extension(OID.keyUsage, true, bits(Buffer.from([0b1000_0000]), 7)), // digitalSignature
+      extension(OID.extendedKeyUsage, false, sequence(objectId(OID.clientAuth))),
+    ],
+  })
+  return { certificate, key: text }
+}
+
 /** Makes a server's certificate for names and addresses, signed by an authority. */
 export const makeServerIdentity = (
-  authority: { readonly certificate: X509Certificate; readonly key: KeyObject },
+  authority: Authority,
   hosts: readonly string[],
   days: number,
   now: Date,
 ): Identity => {
   const { publicKey, text } = newKey()
-  const commonName = /^CN=(.*)$/m.exec(authority.certificate.subject)?.[1]
-  if (commonName === undefined) throw new Error('Cannot sign a certificate: the authority has no common name')
-  const issuer = { subject: commonName, privateKey: authority.key, publicKey: createPublicKey(authority.key) }
+  const issuer = issuerOf(authority)
   const alternatives = hosts.map(host =>
     isIP(host) === 0
       ? implicit(2, Buffer.from(host, 'ascii'))

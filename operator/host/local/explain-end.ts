@@ -1,7 +1,7 @@
 import { DISK_FULL, judgeLastWords, lastWords } from '../../../runtime/postgres/last-words.ts'
 import { orphansGone } from '../../../runtime/postgres/orphans.ts'
+import { isFull, readDisk } from '../disk.ts'
 import type { InstanceFailure } from '../host.ts'
-import { isFull, readDisk } from './disk.ts'
 import type { InstanceFolders } from './folders.ts'
 
 /** What is known of a server that ended by itself. */

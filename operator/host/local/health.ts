@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { type ProbeAnswer, probeServer } from '../../../runtime/postgres/probe.ts'
 import type { SocketAddress } from '../../../runtime/postgres/server-process.ts'
 import { APP_DATABASE, OPS_ROLE } from '../database-roles.ts'
-import { type Disk, readDisk } from './disk.ts'
+import { type Disk, readDisk } from '../disk.ts'
 
 /** Probes in a row without an answer after which a server counts as unresponsive: one is not a change. */
 export const SILENT_LIMIT = 3

@@ -1,0 +1,23 @@
+/** The claim of an instance's data. No owner: nothing but the operator ever deletes it. Pure. */
+import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import type { InstanceNames } from './instance-names.ts'
+import type { Claim } from './object-types.ts'
+
+export const buildClaim = (
+  names: InstanceNames,
+  figures: { readonly storageBytes: number; readonly storageClass: string | undefined; readonly lineage: string },
+): Claim => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: {
+    name: names.claim,
+    namespace: names.namespace,
+    labels: names.labels,
+    annotations: { ...names.annotations, [ANNOTATIONS.lineage]: figures.lineage },
+  },
+  spec: {
+    accessModes: ['ReadWriteOnce'],
+    resources: { requests: { storage: String(figures.storageBytes) } },
+    ...(figures.storageClass === undefined ? {} : { storageClassName: figures.storageClass }),
+  },
+})

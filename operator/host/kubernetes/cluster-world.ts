@@ -1,0 +1,66 @@
+/** What every part of the host shares: the cluster as it is seen and written, and what an admin decided. */
+import { LABELS } from '../../../crds/metadata.ts'
+import type { KubernetesObjects, ObjectKey } from '../../../runtime/kubernetes/kubernetes-object.ts'
+import type { LiveObjects } from '../../../runtime/kubernetes/live-objects.ts'
+import type { Log } from '../../../runtime/log/log.ts'
+import type { AuthoritySecret } from './authority-secret.ts'
+import type { KubernetesHostSettings } from './host-settings.ts'
+import type { InstanceNames } from './instance-names.ts'
+import type { Claim, Pod, Service, StatefulSet } from './object-types.ts'
+import type { InstanceObjects } from './observation.ts'
+
+/** The kinds that are watched, each read without a call. */
+export interface Watched {
+  readonly statefulSets: LiveObjects<StatefulSet>
+  readonly pods: LiveObjects<Pod>
+  readonly services: LiveObjects<Service>
+  readonly claims: LiveObjects<Claim>
+}
+
+export interface ClusterWorld extends Watched {
+  /** For kinds that are not watched: Secrets above all. */
+  readonly objects: KubernetesObjects
+  readonly settings: KubernetesHostSettings
+  readonly authority: AuthoritySecret
+  readonly log: Log
+  readonly now: () => Date
+}
+
+/** Where an instance's object of a name is. */
+export const keyIn = ({ namespace }: InstanceNames, name: string): ObjectKey => ({ namespace, name })
+
+/** An instance's objects as they are now. What else has their names is nobody's here. */
+export const objectsOf = (world: Watched, names: InstanceNames): InstanceObjects =>
+  owned(names, {
+    statefulSet: world.statefulSets.get(keyIn(names, names.name)),
+    pod: world.pods.get(keyIn(names, names.pod)),
+    service: world.services.get(keyIn(names, names.name)),
+    claim: world.claims.get(keyIn(names, names.claim)),
+  })
+
+/** The same, after asking the API server for what is not certain. */
+export const certainObjectsOf = async (world: Watched, names: InstanceNames): Promise<InstanceObjects> => {
+  const [statefulSet, pod, service, claim] = await Promise.all([
+    world.statefulSets.certain(keyIn(names, names.name)),
+    world.pods.certain(keyIn(names, names.pod)),
+    world.services.certain(keyIn(names, names.name)),
+    world.claims.certain(keyIn(names, names.claim)),
+  ])
+  return owned(names, { statefulSet, pod, service, claim })
+}
+
+const owned = (names: InstanceNames, { statefulSet, pod, service, claim }: InstanceObjects): InstanceObjects => ({
+  statefulSet: isOurs(statefulSet, names) ? statefulSet : undefined,
+  pod: isOurPod(pod, names) ? pod : undefined,
+  service: isOurs(service, names) ? service : undefined,
+  claim,
+})
+
+/** By the owner too, since a label is soon changed by hand. */
+export const isOurs = (object: StatefulSet | Service | undefined, names: InstanceNames): boolean =>
+  object?.metadata?.ownerReferences?.some(({ uid }) => uid === names.owner.uid) === true ||
+  object?.metadata?.labels?.[LABELS.uid] === names.owner.uid
+
+/** By the data that it uses. */
+export const isOurPod = (pod: Pod | undefined, names: InstanceNames): boolean =>
+  pod?.spec?.volumes?.some(volume => volume.persistentVolumeClaim?.claimName === names.claim) === true

@@ -1,0 +1,98 @@
+/** The claim of an instance's data: made once, grown where its class allows, never made anew for data that was there. */
+import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import { isStoreError } from '../../../runtime/store/store-error.ts'
+import { ConditionError, type InstanceFailure } from '../host.ts'
+import { buildClaim } from './build-claim.ts'
+import { type ClusterWorld, keyIn } from './cluster-world.ts'
+import { hasDrifted, quantity } from './drift.ts'
+import type { InstanceNames } from './instance-names.ts'
+import { type Claim, storageClasses, volumes } from './object-types.ts'
+import type { Wanted } from './wanted.ts'
+
+export const isInitialized = (claim: Claim | undefined): boolean =>
+  claim?.metadata?.annotations?.[ANNOTATIONS.initialized] === 'true'
+
+/**
+ * Makes the claim if there never was one, and puts its labels back.
+ * @throws ConditionError DataMissing, ClaimDeleted
+ */
+export const ensureClaim = async (world: ClusterWorld, names: InstanceNames, wanted: Wanted): Promise<Claim> => {
+  const key = keyIn(names, names.claim)
+  const claim = world.claims.get(key) ?? (await world.claims.read(key))
+  if (claim?.metadata.deletionTimestamp !== undefined) {
+    const problem = claimProblem(claim)
+    throw new ConditionError('StorageReady', problem.reason, problem.message)
+  }
+  if (claim === undefined && wanted.initialized)
+    throw new ConditionError(
+      'StorageReady',
+      'DataMissing',
+      `The claim ${names.claim} that holds the data is gone; it is not made anew. Bind its volume to a claim of that name`,
+    )
+  const { settings } = world
+  const wish = buildClaim(names, {
+    storageBytes: claim === undefined ? wanted.spec.storageBytes : requested(claim),
+    // Immutable once it is there.
+    storageClass: claim === undefined ? settings.storageClass : claim.spec.storageClassName,
+    lineage: claim?.metadata.annotations[ANNOTATIONS.lineage] ?? `template:${wanted.spec.image}`,
+  })
+  if (claim === undefined) return world.claims.apply(wish)
+  const { labels, annotations } = wish.metadata ?? {}
+  return hasDrifted({ labels, annotations }, claim.metadata)
+    ? world.claims.merge(key, { metadata: { uid: claim.metadata.uid, labels, annotations } })
+    : claim
+}
+
+const requested = (claim: Claim): number => quantity(claim.spec?.resources?.requests?.['storage'])
+
+/**
+ * Asks for a bigger volume where the spec does; whatever Postgres is doing, a full disk above all.
+ * @returns why it cannot grow, or undefined
+ */
+export const growClaim = async (
+  world: ClusterWorld,
+  names: InstanceNames,
+  claim: Claim,
+  storageBytes: number,
+): Promise<InstanceFailure | undefined> => {
+  if (!(requested(claim) < storageBytes)) return undefined
+  const className = claim.spec?.storageClassName
+  const allowed = className !== undefined && (await canExpand(world, className))
+  if (!allowed)
+    return {
+      reason: 'VolumeNotExpandable',
+      message: `The volume keeps its size: storage class "${className ?? ''}" does not allow it to grow`,
+    }
+  try {
+    await world.claims.merge(keyIn(names, names.claim), {
+      metadata: { uid: claim.metadata?.uid },
+      spec: { resources: { requests: { storage: String(storageBytes) } } },
+    })
+    return undefined
+  } catch (error) {
+    if (!isStoreError(error, 'Invalid', 'Forbidden')) throw error
+    return { reason: 'VolumeNotExpandable', message: `The volume cannot grow: ${error.message.slice(0, 300)}` }
+  }
+}
+
+const canExpand = async (world: ClusterWorld, className: string): Promise<boolean> =>
+  (await world.objects.get(storageClasses, { namespace: '', name: className }))?.allowVolumeExpansion === true
+
+/** What is wrong with a claim, whatever Postgres does. */
+export const claimProblem = (claim: Claim): InstanceFailure => ({
+  reason: 'ClaimDeleted',
+  message: `The claim ${claim.metadata?.name ?? ''} was deleted and goes when Postgres stops; its volume ${claim.spec?.volumeName ?? ''} is kept`,
+})
+
+/** Has the volume outlive its claim. Harmless when it does already, or none was ever bound. */
+export const keepVolume = async (world: ClusterWorld, claim: Claim): Promise<void> => {
+  const name = claim.spec?.volumeName
+  if (name === undefined || name === '') return
+  const volume = await world.objects.get(volumes, { namespace: '', name })
+  if (volume?.spec?.persistentVolumeReclaimPolicy === 'Retain' || volume === undefined) return
+  await world.objects.merge(
+    volumes,
+    { namespace: '', name },
+    { metadata: { uid: volume.metadata?.uid }, spec: { persistentVolumeReclaimPolicy: 'Retain' } },
+  )
+}

@@ -1,0 +1,60 @@
+/** Brings an instance's objects into the shape that is wanted. Writes only what differs; every step may be repeated. */
+import { ConditionError } from '../host.ts'
+import { buildService } from './build-service.ts'
+import { buildStatefulSet } from './build-stateful-set.ts'
+import { type ClusterWorld, isOurs, keyIn } from './cluster-world.ts'
+import { hasDrifted } from './drift.ts'
+import { ensureClaim, isInitialized } from './ensure-claim.ts'
+import type { InstanceNames } from './instance-names.ts'
+import type { Claim, Service, StatefulSet } from './object-types.ts'
+import { ensureServerFiles } from './server-files.ts'
+import { startSettings } from './server-settings.ts'
+import type { Wanted } from './wanted.ts'
+
+/**
+ * Everything but the pod, which the StatefulSet's controller makes.
+ * @returns the claim, and the digest of the server's files
+ * @throws ConditionError what blocks it
+ */
+export const ensureInstance = async (
+  world: ClusterWorld,
+  names: InstanceNames,
+  wanted: Wanted,
+): Promise<{ readonly claim: Claim; readonly files: string }> => {
+  await assertOwnName(world, names)
+  const [claim, files] = await Promise.all([
+    ensureClaim(world, names, wanted),
+    ensureServerFiles(world, names, wanted.spec),
+    ensureService(world, names, wanted),
+  ])
+  // Last: its pod needs all of the others.
+  await ensureStatefulSet(world, names, { ...wanted, initialized: wanted.initialized || isInitialized(claim) })
+  return { claim, files }
+}
+
+export const ensureService = async (world: ClusterWorld, names: InstanceNames, { spec }: Wanted): Promise<void> => {
+  const service = buildService(names, world.settings.exposure[spec.kind])
+  if (hasDrifted(service, world.services.get(keyIn(names, names.name)))) await world.services.apply(service)
+}
+
+export const ensureStatefulSet = async (world: ClusterWorld, names: InstanceNames, wanted: Wanted): Promise<void> => {
+  const statefulSet = buildStatefulSet(names, wanted, startSettings(wanted.spec, names.name), world.settings)
+  const key = keyIn(names, names.name)
+  if (hasDrifted(statefulSet, world.statefulSets.get(key))) await world.statefulSets.apply(statefulSet)
+}
+
+/** StatefulSet and Service are named by the id alone: those of a predecessor are never taken over. */
+const assertOwnName = async (world: ClusterWorld, names: InstanceNames): Promise<void> => {
+  const key = keyIn(names, names.name)
+  const found: (StatefulSet | Service | undefined)[] = await Promise.all([
+    world.statefulSets.get(key) ?? world.statefulSets.read(key),
+    world.services.get(key) ?? world.services.read(key),
+  ])
+  for (const object of found)
+    if (object !== undefined && !isOurs(object, names))
+      throw new ConditionError(
+        'DatabaseReachable',
+        'NameTaken',
+        `${object.kind ?? 'An object'} ${names.name} belongs to somebody else; it is not taken over`,
+      )
+}

@@ -1,0 +1,46 @@
+/** Sees to what a project's namespace needs, once an hour and before the first environment in it. */
+import type { KubernetesObject, ObjectType } from '../../../runtime/kubernetes/kubernetes-object.ts'
+import { buildNetworkPolicy } from './build-network-policy.ts'
+import { buildRoleBindings, buildServiceAccount } from './build-project-objects.ts'
+import type { ClusterWorld } from './cluster-world.ts'
+import { hasDrifted } from './drift.ts'
+import { networkPolicies, roleBindings, serviceAccounts } from './object-types.ts'
+
+const LOOK_AGAIN_MS = 3_600_000
+
+export class Projects {
+  readonly #world: ClusterWorld
+  readonly #done = new Map<string, { readonly until: number; readonly work: Promise<void> }>()
+
+  constructor(world: ClusterWorld) {
+    this.#world = world
+  }
+
+  /** @throws StoreError */
+  ensure(namespace: string): Promise<void> {
+    const now = this.#world.now().getTime()
+    const known = this.#done.get(namespace)
+    if (known !== undefined && now < known.until) return known.work
+    const work = this.#ensure(namespace)
+    this.#done.set(namespace, { until: now + LOOK_AGAIN_MS * (0.9 + Math.random() / 5), work })
+    work.catch(() => this.#done.delete(namespace))
+    return work
+  }
+
+  async #ensure(namespace: string): Promise<void> {
+    const { operatorNamespace, exposure } = this.#world.settings
+    const exposed = Object.values(exposure).some(({ type }) => type !== 'None')
+    // The bindings first: without them nothing else may be read or written here.
+    for (const binding of buildRoleBindings(namespace, operatorNamespace)) await this.#apply(roleBindings, binding)
+    await Promise.all([
+      this.#apply(serviceAccounts, buildServiceAccount(namespace)),
+      this.#apply(networkPolicies, buildNetworkPolicy(namespace, { operatorNamespace, exposed })),
+    ])
+  }
+
+  async #apply<O extends KubernetesObject>(type: ObjectType<O>, object: O): Promise<void> {
+    const { objects } = this.#world
+    const key = { namespace: object.metadata?.namespace ?? '', name: object.metadata?.name ?? '' }
+    if (hasDrifted(object, await objects.get(type, key))) await objects.apply(type, object)
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * Keeps one instance as it was asked for, whoever changes it: puts its objects back, restarts its pod when that is due, makes
+ * a server that answers what it should be, writes down how one ended. Level-based; called for every event and now and then.
+ */
+import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import { judgeLastWords } from '../../../runtime/postgres/last-words.ts'
+import { ConditionError, type InstanceFailure } from '../host.ts'
+import { type ClusterWorld, certainObjectsOf, keyIn } from './cluster-world.ts'
+import { claimProblem, ensureClaim, growClaim, isInitialized, keepVolume } from './ensure-claim.ts'
+import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
+import { POSTGRES_PORT } from './instance-names.ts'
+import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf } from './judge-pod.ts'
+import type { KnownInstance } from './known-instance.ts'
+import { nodes, type Pod, type StatefulSet } from './object-types.ts'
+import { ensureServerFiles } from './server-files.ts'
+import { doorOf, settleServer, superuserAddress } from './server-session.ts'
+import { recordStop, relabelPod } from './stop-instance.ts'
+import { figuresText, parseWanted, type Wanted } from './wanted.ts'
+
+const FILES_EVERY_MS = 3_600_000
+const SERVER_EVERY_MS = 60_000
+/** Until a server has read new files. */
+const RELOAD_EVERY_MS = 5_000
+const POD_MISSING_MS = 2_000
+const POD_NOT_CREATED_MS = 20_000
+const CONTAINER_LATE_MS = 60_000
+/** A node is asked about its pods' silence this often. */
+const NODE_EVERY_MS = 10_000
+
+const jittered = (ms: number): number => ms * (0.8 + 0.4 * Math.random())
+
+/** @returns when to look again, in milliseconds; Infinity: when something happens */
+export const keepInstance = async (world: ClusterWorld, instance: KnownInstance): Promise<number> => {
+  const { names } = instance
+  const { statefulSet, pod } = await certainObjectsOf(world, names)
+  if (pod !== undefined) await recordStop(world, names, pod)
+  const wanted = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
+  if (instance.destroying || wanted === undefined || statefulSet?.metadata?.deletionTimestamp !== undefined)
+    return Infinity
+  const claimLookMs = await keepClaim(world, instance, wanted)
+  await Promise.all([ensureService(world, names, wanted), ensureStatefulSet(world, names, wanted)])
+  if (!wanted.running) {
+    instance.answered = undefined
+    instance.outerFailure = undefined
+    return claimLookMs
+  }
+  const filesLookMs = await keepFiles(world, instance, wanted)
+  const podLookMs = pod === undefined ? await missPod(world, instance) : await keepPod(world, instance, wanted, pod)
+  return Math.min(claimLookMs, filesLookMs, podLookMs)
+}
+
+const keepClaim = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted): Promise<number> => {
+  const { names } = instance
+  const claim = world.claims.get(keyIn(names, names.claim))
+  if (claim?.metadata.deletionTimestamp !== undefined) {
+    await keepVolume(world, claim)
+    instance.storageProblem = claimProblem(claim)
+    return Infinity
+  }
+  try {
+    const present = await ensureClaim(world, names, wanted)
+    instance.storageProblem = await growClaim(world, names, present, wanted.spec.storageBytes)
+    // A class may learn to expand.
+    return instance.storageProblem === undefined ? Infinity : jittered(SERVER_EVERY_MS)
+  } catch (error) {
+    if (!(error instanceof ConditionError)) throw error
+    instance.storageProblem = { reason: error.reason, message: error.message }
+    return Infinity
+  }
+}
+
+const keepFiles = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted): Promise<number> => {
+  const now = world.now().getTime()
+  // The first look of thousands after a start of the operator is spread over the hour.
+  if (instance.filesDueAt === 0) instance.filesDueAt = now + FILES_EVERY_MS * Math.random()
+  if (now >= instance.filesDueAt) {
+    instance.files = await ensureServerFiles(world, instance.names, wanted.spec)
+    instance.filesDueAt = now + jittered(FILES_EVERY_MS)
+    instance.serverDueAt = 0
+  }
+  return instance.filesDueAt - now
+}
+
+const missPod = async (world: ClusterWorld, instance: KnownInstance): Promise<number> => {
+  const now = world.now().getTime()
+  instance.missingSince ??= now
+  const missingMs = now - instance.missingSince
+  instance.outerFailure =
+    missingMs < POD_NOT_CREATED_MS
+      ? undefined
+      : {
+          reason: 'PodNotCreated',
+          message: `The pod ${instance.names.pod} is not made; the events of StatefulSet ${instance.names.name} say why`,
+        }
+  if (missingMs < POD_MISSING_MS) return POD_MISSING_MS - missingMs
+  await relabelPod(world, instance.names)
+  return missingMs < POD_NOT_CREATED_MS ? POD_MISSING_MS : jittered(SERVER_EVERY_MS)
+}
+
+const keepPod = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted, pod: Pod): Promise<number> => {
+  const { names } = instance
+  instance.missingSince = undefined
+  const lookMs = await judgeSurroundings(world, instance, pod)
+  await relabelPod(world, names)
+  if (pod.metadata?.deletionTimestamp !== undefined) return lookMs
+  const statefulSet = world.statefulSets.get(keyIn(names, names.name))
+  if (isRestartDue(wanted, pod) || isStuck(statefulSet, pod)) {
+    // Not before the controller knows the new template: it would make the old pod again.
+    if (!isTemplateKnown(statefulSet)) return lookMs
+    world.log.info({ pod: names.pod, namespace: names.namespace }, 'Restarting Postgres with other figures')
+    await world.pods.delete(keyIn(names, names.pod), { uid: pod.metadata?.uid ?? '' })
+    return lookMs
+  }
+  return Math.min(lookMs, await keepServer(world, instance, wanted, pod))
+}
+
+const isRestartDue = (wanted: Wanted, pod: Pod): boolean =>
+  pod.metadata?.annotations?.[ANNOTATIONS.figures] !== figuresText(wanted.spec)
+
+const isTemplateKnown = (statefulSet: StatefulSet | undefined): boolean =>
+  (statefulSet?.status?.observedGeneration ?? 0) >= (statefulSet?.metadata?.generation ?? 1)
+
+/** A pod of an older template whose server never ran waits for what will never come. */
+const isStuck = (statefulSet: StatefulSet | undefined, pod: Pod): boolean => {
+  const revision = statefulSet?.status?.updateRevision
+  return (
+    !hasRun(pod) &&
+    isTemplateKnown(statefulSet) &&
+    revision !== undefined &&
+    pod.metadata?.labels?.['controller-revision-hash'] !== revision
+  )
+}
+
+/** What a pod's own status does not tell: whether its node is lost, or its container waits for a volume. */
+const judgeSurroundings = async (world: ClusterWorld, instance: KnownInstance, pod: Pod): Promise<number> => {
+  const now = world.now().getTime()
+  const nodeName = pod.spec?.nodeName
+  if (nodeName !== undefined && isSilent(pod, now)) {
+    const lost = isLost(await world.objects.get(nodes, { namespace: '', name: nodeName }))
+    instance.outerFailure = lost ? nodeLost(nodeName) : undefined
+    return NODE_EVERY_MS
+  }
+  instance.outerFailure = undefined
+  const waits = pod.status?.containerStatuses?.[0]?.state?.waiting?.reason === 'ContainerCreating'
+  const sinceMs = now - Date.parse(pod.metadata?.creationTimestamp ?? '')
+  if (nodeName === undefined || !waits || pod.metadata?.deletionTimestamp !== undefined) return Infinity
+  if (sinceMs < CONTAINER_LATE_MS) return CONTAINER_LATE_MS - sinceMs
+  instance.outerFailure = {
+    reason: 'VolumeNotMounted',
+    message: `The container is not made yet, mostly for want of a volume; the events of pod ${instance.names.pod} say why`,
+  }
+  return jittered(SERVER_EVERY_MS)
+}
+
+/** Kubelet has not done in time what it should, or somebody else says that the pod is not ready. */
+const isSilent = (pod: Pod, now: number): boolean => {
+  // Already set ahead by the grace that the pod has.
+  const due = pod.metadata?.deletionTimestamp
+  if (due !== undefined) return now > Date.parse(String(due)) + NODE_EVERY_MS
+  const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready')
+  return runOf(pod) !== undefined && ready?.status !== 'True' && (isUnresponsive(pod) || hasStarted(pod))
+}
+
+const hasStarted = (pod: Pod): boolean => pod.status?.containerStatuses?.[0]?.started === true
+
+/** Whatever keeps an instance from running, for `observe`. */
+export const failureOf = (instance: KnownInstance, pod: Pod | undefined): InstanceFailure | undefined =>
+  instance.outerFailure ?? (pod === undefined ? undefined : failureIn(pod, text => judgeLastWords(text, POSTGRES_PORT)))
+
+const keepServer = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted, pod: Pod): Promise<number> => {
+  const run = runOf(pod)
+  const now = world.now().getTime()
+  if (run === undefined) return Infinity
+  const known = run.id === instance.answered?.id
+  if (known && now < instance.serverDueAt) return instance.serverDueAt - now
+  const { names } = instance
+  const signing = await world.authority.get()
+  const door = doorOf(names, world.services.get(keyIn(names, names.name)), signing.authorities)
+  if (door === undefined) return Infinity
+  try {
+    const { files, disk } = await settleServer(
+      superuserAddress(door, signing),
+      { connectionLimit: wanted.spec.maxConnections, files: instance.files },
+      instance.disk?.low === true,
+    )
+    instance.disk = disk ?? instance.disk
+    await noteFirstAnswer(world, instance, wanted)
+    instance.answered = run
+    const reread = instance.files === undefined || files === instance.files
+    instance.serverDueAt = now + (reread ? jittered(SERVER_EVERY_MS) : RELOAD_EVERY_MS)
+    return instance.serverDueAt - now
+  } catch (error) {
+    if (error instanceof ConditionError || isFromApiServer(error)) throw error
+    world.log.debug({ err: error, namespace: names.namespace, name: names.name }, 'Postgres does not answer yet')
+    if (known) {
+      instance.serverDueAt = now + jittered(SERVER_EVERY_MS)
+      return instance.serverDueAt - now
+    }
+    return knockAgainMs(pod, now)
+  }
+}
+
+const isFromApiServer = (error: unknown): boolean => error instanceof Error && error.name === 'StoreError'
+
+/** Soon after its container began; seldom where it recovers for long. */
+const knockAgainMs = (pod: Pod, now: number): number => {
+  const began = pod.status?.containerStatuses?.[0]?.state?.running?.startedAt
+  const sinceMs = began === undefined ? 0 : now - Date.parse(String(began))
+  return Math.min(Math.max(sinceMs / 20, 50), 2_000)
+}
+
+/** From now on the data is somebody's: it is never made anew, whatever becomes of the volume. */
+const noteFirstAnswer = async (world: ClusterWorld, { names }: KnownInstance, wanted: Wanted): Promise<void> => {
+  const claim = world.claims.get(keyIn(names, names.claim))
+  if (claim !== undefined && !isInitialized(claim))
+    await world.claims.merge(keyIn(names, names.claim), {
+      metadata: { uid: claim.metadata.uid, annotations: { [ANNOTATIONS.initialized]: 'true' } },
+    })
+  if (!wanted.initialized) await ensureStatefulSet(world, names, { ...wanted, initialized: true })
+}

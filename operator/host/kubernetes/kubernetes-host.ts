@@ -1,0 +1,263 @@
+/**
+ * The host on a cluster: each environment is a StatefulSet of one pod, with its claim, its Service and a Secret. Their
+ * annotations are its memory, so that any operator takes over where another one ended.
+ */
+
+import { ANNOTATIONS, LABELS } from '../../../crds/metadata.ts'
+import type { DeletionPolicy } from '../../../lib/model/environment.ts'
+import type { ResourceKey } from '../../../lib/model/resource.ts'
+import { Controller } from '../../../runtime/controller/controller.ts'
+import type { CredentialSet } from '../../../runtime/credentials/credentials.ts'
+import type { KubernetesObject } from '../../../runtime/kubernetes/kubernetes-object.ts'
+import type { Observed } from '../../../runtime/kubernetes/object-source.ts'
+import { isStoreError } from '../../../runtime/store/store-error.ts'
+import { applyPasswords } from '../apply-roles.ts'
+import {
+  ConditionError,
+  type Destroyed,
+  type Host,
+  type InstanceRef,
+  type InstanceSpec,
+  type ObservedInstance,
+  type SignIn,
+} from '../host.ts'
+import { signInOverTcp } from '../sign-in.ts'
+import { type ClusterWorld, certainObjectsOf, keyIn, objectsOf } from './cluster-world.ts'
+import { destroyInstance } from './destroy-instance.ts'
+import { growClaim, isInitialized } from './ensure-claim.ts'
+import { ensureInstance, ensureStatefulSet } from './ensure-instance.ts'
+import { Projects } from './ensure-project.ts'
+import { isBackingOff } from './judge-pod.ts'
+import { failureOf, keepInstance } from './keep-instance.ts'
+import { KnownInstance } from './known-instance.ts'
+import { observationOf } from './observation.ts'
+import { doorOf, superuserAddress } from './server-session.ts'
+import { forgetStop, witnessStop } from './stop-instance.ts'
+import { type PlacedSpec, parseWanted } from './wanted.ts'
+import { type WatchedCluster, type WatchOptions, watchCluster } from './watch-cluster.ts'
+
+export interface KubernetesHost extends Host {
+  /** Begins to follow the cluster; resolves once all that is there was seen. Writes nothing. */
+  watch(): Promise<void>
+  /** Begins to keep the instances as they were asked for; only one operator at a time may. */
+  keep(): void
+  health(): ReturnType<WatchedCluster['health']>
+  /** PEM of the authorities that clients may trust. */
+  caCertificate(): Promise<string>
+  /** Ends everything; databases run on. */
+  stopAll(): Promise<void>
+}
+
+/** A host on a cluster; it does nothing until `watch`. */
+export const openKubernetesHost = (options: WatchOptions): KubernetesHost => new OpenKubernetesHost(options)
+
+class OpenKubernetesHost implements KubernetesHost {
+  readonly #cluster: WatchedCluster
+  readonly #world: ClusterWorld
+  readonly #projects: Projects
+  readonly #controller: Controller
+  readonly #instances = new Map<string, KnownInstance>()
+  readonly #listeners = new Set<(key: ResourceKey) => void>()
+
+  constructor(options: WatchOptions) {
+    this.#cluster = watchCluster(options, object => this.#happened(object))
+    this.#world = this.#cluster.world
+    this.#projects = new Projects(this.#world)
+    this.#controller = new Controller({
+      name: 'instance',
+      reconcile: async key => ({ requeueAfterMs: await this.#keep(key) }),
+      log: options.log,
+      metrics: options.metrics,
+    })
+  }
+
+  // ---- the port
+
+  async observe(ref: InstanceRef): Promise<ObservedInstance> {
+    const instance = this.#peek(ref)
+    const { names } = instance
+    const objects = await certainObjectsOf(this.#world, names)
+    const { authorities } = await this.#world.authority.get()
+    return this.#observation(instance, objects, authorities)
+  }
+
+  start(ref: InstanceRef, spec: InstanceSpec): Promise<void> {
+    const instance = this.#instance(ref)
+    return instance.turns.take(async () => {
+      instance.destroying = false
+      await this.#bringUp(instance, {
+        ...spec,
+        image: spec.image ?? this.#world.settings.image,
+        kind: spec.kind ?? 'preview',
+      })
+      this.#enqueue(instance)
+    })
+  }
+
+  stop(ref: InstanceRef): Promise<void> {
+    const instance = this.#instance(ref)
+    return instance.turns.take(() => this.#retrying(() => this.#bringDown(instance)))
+  }
+
+  destroy(ref: InstanceRef, policy: DeletionPolicy): Promise<Destroyed> {
+    const instance = this.#instance(ref)
+    instance.destroying = true
+    return instance.turns.take(async () => {
+      const destroyed = await this.#retrying(() => destroyInstance(this.#world, instance.names, policy))
+      if (destroyed.done) this.#instances.delete(ref.uid)
+      return destroyed
+    })
+  }
+
+  async applyCredentials(ref: InstanceRef, credentials: CredentialSet): Promise<void> {
+    const { names } = this.#instance(ref)
+    const signing = await this.#world.authority.get()
+    const door = doorOf(names, objectsOf(this.#world, names).service, signing.authorities)
+    if (door === undefined)
+      throw new ConditionError('DatabaseReachable', 'NoAddress', 'The Service of the environment has no address yet')
+    await applyPasswords(superuserAddress(door, signing), credentials)
+  }
+
+  async signIn(ref: InstanceRef, credentials: CredentialSet): Promise<SignIn> {
+    const { names } = this.#peek(ref)
+    const { service, pod } = objectsOf(this.#world, names)
+    const { authorities } = await this.#world.authority.get()
+    const door = doorOf(names, service, authorities)
+    if (door === undefined || pod === undefined) return { result: 'unreachable', message: 'Nothing runs' }
+    return signInOverTcp(door, credentials.app)
+  }
+
+  onChange(listener: (key: ResourceKey) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  // ---- of a cluster
+
+  async watch(): Promise<void> {
+    await this.#cluster.start()
+  }
+
+  keep(): void {
+    this.#controller.start()
+  }
+
+  health(): ReturnType<WatchedCluster['health']> {
+    return this.#cluster.health()
+  }
+
+  async caCertificate(): Promise<string> {
+    return (await this.#world.authority.get()).authorities
+  }
+
+  async stopAll(): Promise<void> {
+    await this.#controller.stop()
+    await this.#cluster.stop()
+  }
+
+  // ---- instances
+
+  /** What is known, without remembering that it was asked for. */
+  #peek(ref: InstanceRef): KnownInstance {
+    return this.#instances.get(ref.uid) ?? new KnownInstance(ref)
+  }
+
+  #instance(ref: InstanceRef): KnownInstance {
+    let instance = this.#instances.get(ref.uid)
+    if (instance === undefined) this.#instances.set(ref.uid, (instance = new KnownInstance(ref)))
+    return instance
+  }
+
+  async #bringUp(instance: KnownInstance, spec: PlacedSpec): Promise<void> {
+    const { names } = instance
+    const { statefulSet, claim: before } = await certainObjectsOf(this.#world, names)
+    await this.#projects.ensure(names.namespace)
+    const known = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
+    const initialized = known?.initialized === true || isInitialized(before)
+    const { claim, files } = await ensureInstance(this.#world, names, { running: true, initialized, spec })
+    if (files !== instance.files) instance.serverDueAt = 0
+    instance.files = files
+    instance.filesDueAt = this.#world.now().getTime() + 3_600_000 * (0.8 + 0.4 * Math.random())
+    instance.storageProblem = await growClaim(this.#world, names, claim, spec.storageBytes)
+    await forgetStop(this.#world, names)
+    const pod = this.#world.pods.get(keyIn(names, names.pod))
+    // Kubelet waits longer and longer; somebody asks now.
+    if (pod !== undefined && isBackingOff(pod) && pod.metadata.deletionTimestamp === undefined)
+      await this.#world.pods.delete(keyIn(names, names.pod), { uid: pod.metadata.uid })
+  }
+
+  async #bringDown({ names }: KnownInstance): Promise<void> {
+    const { statefulSet, pod } = await certainObjectsOf(this.#world, names)
+    const wanted = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
+    if (pod !== undefined) await witnessStop(this.#world, names, pod)
+    if (wanted !== undefined) await ensureStatefulSet(this.#world, names, { ...wanted, running: false })
+    else if (pod !== undefined && pod.metadata?.deletionTimestamp === undefined)
+      await this.#world.pods.delete(keyIn(names, names.pod), { uid: pod.metadata?.uid ?? '' })
+  }
+
+  /** What was read a moment ago may be older than what is there: once more from the source. */
+  async #retrying<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!isStoreError(error, 'Conflict') || attempt >= 4) throw error
+      }
+    }
+  }
+
+  async #keep(key: ResourceKey): Promise<number> {
+    const ref = refOf(key)
+    if (ref === undefined) return Infinity
+    const instance = this.#instance(ref)
+    const lookMs = await instance.turns.take(() => this.#retrying(() => keepInstance(this.#world, instance)))
+    const objects = objectsOf(this.#world, instance.names)
+    if (objects.statefulSet === undefined && objects.pod === undefined && !instance.destroying && !instance.turns.busy)
+      this.#instances.delete(ref.uid)
+    await this.#tell(instance)
+    return lookMs
+  }
+
+  async #tell(instance: KnownInstance): Promise<void> {
+    const { authorities } = await this.#world.authority.get()
+    const observation = this.#observation(instance, objectsOf(this.#world, instance.names), authorities)
+    const { storage, ...news } = observation
+    const text = JSON.stringify([news, storage?.low])
+    if (text === instance.told) return
+    instance.told = text
+    for (const listener of this.#listeners) listener(instance.ref.key)
+  }
+
+  #observation(instance: KnownInstance, objects: ReturnType<typeof objectsOf>, authorities: string): ObservedInstance {
+    const { names, answered, storageProblem, disk } = instance
+    const wanted = parseWanted(objects.statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
+    const observation = observationOf(names, objects, {
+      answered,
+      failure: failureOf(instance, objects.pod),
+      storageProblem,
+      exposure: this.#world.settings.exposure[wanted?.spec.kind ?? 'preview'],
+      authorities,
+    })
+    return disk === undefined || observation.state === 'absent' ? observation : { ...observation, storage: disk }
+  }
+
+  #happened({ metadata }: Observed<KubernetesObject>): void {
+    const uid = metadata.labels[LABELS.uid]
+    const name = metadata.annotations[ANNOTATIONS.resource]
+    if (uid !== undefined && name !== undefined)
+      this.#controller.enqueue({ namespace: metadata.namespace, name: `${name} ${uid}` })
+  }
+
+  #enqueue({ ref }: KnownInstance): void {
+    this.#controller.enqueue({ namespace: ref.key.namespace, name: `${ref.key.name} ${ref.uid}` })
+  }
+}
+
+/** Which instance a key of our queue is about: the Environment's name and uid. */
+const refOf = ({ namespace, name: text }: ResourceKey): InstanceRef | undefined => {
+  const [name = '', uid = ''] = text.split(' ')
+  const [organizationId, projectId, environmentId] = name.split('.')
+  if (organizationId === undefined || projectId === undefined || environmentId === undefined || uid === '')
+    return undefined
+  return { key: { namespace, name }, uid, path: { organizationId, projectId, environmentId } }
+}

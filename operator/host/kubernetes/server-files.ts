@@ -1,0 +1,34 @@
+/** The files that a server reads: certificate, key, authorities and settings, kept in the instance's Secret. */
+
+import { isGoodServer, issueServer } from './authority.ts'
+import { buildFilesSecret, filesIn } from './build-files-secret.ts'
+import { type ClusterWorld, keyIn } from './cluster-world.ts'
+import { hasDrifted } from './drift.ts'
+import type { InstanceNames } from './instance-names.ts'
+import { secrets } from './object-types.ts'
+import { reloadableSettings } from './server-settings.ts'
+import type { PlacedSpec } from './wanted.ts'
+
+/**
+ * Makes the Secret hold what it should: a certificate that is good for a while, today's authorities, the settings of the spec.
+ * @returns the digest that a server shows once it has read them
+ */
+export const ensureServerFiles = async (
+  world: ClusterWorld,
+  names: InstanceNames,
+  spec: PlacedSpec,
+): Promise<string> => {
+  const [secret, { state, authorities }] = await Promise.all([
+    world.objects.get(secrets, keyIn(names, names.files)),
+    world.authority.get(),
+  ])
+  const now = world.now()
+  const kept = filesIn(secret)
+  const identity =
+    kept !== undefined && isGoodServer(state, kept, names.hosts, now) ? kept : issueServer(state, names.hosts, now)
+  const { certificate, key } = identity
+  const { settings, digest } = reloadableSettings(spec, names.name, [certificate, authorities])
+  const wanted = buildFilesSecret(names, { certificate, key, authorities, settings })
+  if (hasDrifted(wanted, secret)) await world.objects.apply(secrets, wanted)
+  return digest
+}

@@ -1,0 +1,83 @@
+/** Follows the objects of all instances, by the operator's label, and gives them a world. */
+import { LABELS, OPERATOR } from '../../../crds/metadata.ts'
+import { Cache } from '../../../runtime/controller/cache.ts'
+import type { ControlMetrics, ReflectorHealth } from '../../../runtime/controller/observers.ts'
+import { Reflector } from '../../../runtime/controller/reflector.ts'
+import type { KubernetesApi } from '../../../runtime/kubernetes/kubernetes-api.ts'
+import type { KubernetesObject, KubernetesObjects, ObjectType } from '../../../runtime/kubernetes/kubernetes-object.ts'
+import { LiveObjects } from '../../../runtime/kubernetes/live-objects.ts'
+import { type Observed, objectSource } from '../../../runtime/kubernetes/object-source.ts'
+import type { Log } from '../../../runtime/log/log.ts'
+import { AuthoritySecret } from './authority-secret.ts'
+import type { ClusterWorld } from './cluster-world.ts'
+import type { KubernetesHostSettings } from './host-settings.ts'
+import { claims, pods, services, statefulSets } from './object-types.ts'
+
+export interface WatchOptions {
+  readonly api: KubernetesApi
+  readonly objects: KubernetesObjects
+  readonly settings: KubernetesHostSettings
+  readonly log: Log
+  readonly metrics?: ControlMetrics | undefined
+  readonly now?: () => Date
+}
+
+export interface WatchedCluster {
+  readonly world: ClusterWorld
+  /** Resolves once all that is there was seen. */
+  start(): Promise<void>
+  stop(): Promise<void>
+  health(): readonly (ReflectorHealth & { readonly name: string })[]
+}
+
+/** `happened` is called for every change of an instance's object. */
+export const watchCluster = (
+  options: WatchOptions,
+  happened: (object: Observed<KubernetesObject>) => void,
+): WatchedCluster => {
+  const { api, objects, settings, log, metrics, now = () => new Date() } = options
+  const stopping = new AbortController()
+  const reflectors: { start(): void; stop(): Promise<void>; health(): ReflectorHealth; readonly name: string }[] = []
+  const caches: { waitForSync(signal: AbortSignal): Promise<void> }[] = []
+  const follow = <O extends KubernetesObject>(type: ObjectType<O>): LiveObjects<O> => {
+    const cache = new Cache<Observed<O>>({ log })
+    const reflector = new Reflector({
+      ...objectSource(api, type),
+      selector: { labels: { [LABELS.managedBy]: OPERATOR } },
+      sink: cache,
+      log,
+      metrics,
+    })
+    cache.subscribe(({ object, old }) => {
+      happened(object)
+      // Its labels may have been what changed.
+      if (old !== undefined) happened(old)
+    })
+    reflectors.push(reflector)
+    caches.push(cache)
+    return new LiveObjects({ objects, type, cache, seenUpTo: () => reflector.health().resourceVersion })
+  }
+  const world: ClusterWorld = {
+    statefulSets: follow(statefulSets),
+    pods: follow(pods),
+    services: follow(services),
+    claims: follow(claims),
+    objects,
+    settings,
+    authority: new AuthoritySecret(objects, settings.operatorNamespace, now),
+    log,
+    now,
+  }
+  return {
+    world,
+    start: async () => {
+      for (const reflector of reflectors) reflector.start()
+      await Promise.all(caches.map(cache => cache.waitForSync(stopping.signal)))
+    },
+    stop: async () => {
+      stopping.abort(new Error('The host stopped before it had seen the cluster'))
+      await Promise.all(reflectors.map(reflector => reflector.stop()))
+    },
+    health: () => reflectors.map(reflector => ({ name: reflector.name, ...reflector.health() })),
+  }
+}
