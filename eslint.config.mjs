@@ -11,7 +11,7 @@ const noEnvironment = [
 }))
 
 export default tseslint.config(
-  { ignores: ['node_modules/**', '**/generated/**', 'coverage/**', '.svc/**', '*.mjs', '*.cjs'] },
+  { ignores: ['node_modules/**', '**/generated/**', 'coverage/**', '.svc/**', '**/*.mjs', '*.cjs'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

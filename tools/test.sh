@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 if [ $# -eq 0 ]; then
-  mapfile -t files < <(find lib crds runtime operator apiserver box testkit tools e2e -name '*.test.ts' -not -name '*.cluster.test.ts' -not -name '*.node.test.ts' -not -path '*/node_modules/*' | sort)
+  mapfile -t files < <(find lib crds runtime operator apiserver box testkit tools e2e charts images -name '*.test.ts' -not -name '*.cluster.test.ts' -not -name '*.node.test.ts' -not -path '*/node_modules/*' | sort)
 else
   files=("$@")
 fi

@@ -104,7 +104,10 @@ const database: Schema = {
   }),
   if: { properties: { mode: { const: 'external' } } },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { external: { properties: { secretName: { minLength: 1 } } } } },
+  then: {
+    required: ['external'],
+    properties: { external: { required: ['secretName'], properties: { secretName: { minLength: 1 } } } },
+  },
 }
 
 const monitoring = object('For the Prometheus operator', {

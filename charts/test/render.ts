@@ -1,0 +1,34 @@
+/** Charts as they come out for values, and what is asked of every object in them. */
+import { join } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import type { KubernetesObject } from '../../runtime/kubernetes/kubernetes-object.ts'
+import type { Helm } from '../../testkit/helm.ts'
+
+export interface Rendered extends KubernetesObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: NonNullable<KubernetesObject['metadata']> & { readonly name: string }
+}
+
+export const chartPath = (chart: string): string => join(import.meta.dirname, '..', chart)
+
+/** The objects of a multi-document text. @throws Error for what is no YAML */
+export const objectsIn = (text: string): readonly Rendered[] =>
+  parseAllDocuments(text).flatMap(document => {
+    if ('errors' in document) for (const error of document.errors) throw error
+    const object = 'toJSON' in document ? (document.toJSON() as Rendered | null) : null
+    return object === null ? [] : [object]
+  })
+
+/** `helm template` of a chart; `args` are flags such as --set. */
+export const rendered = async (
+  helm: Helm,
+  chart: string,
+  namespace: string,
+  args: readonly string[] = [],
+): Promise<readonly Rendered[]> =>
+  objectsIn(await helm.must(['template', 'svc', chartPath(chart), '--namespace', namespace, ...args]))
+
+/** The same name for the same object, whatever its version. */
+export const identity = ({ kind, metadata }: Rendered): string =>
+  `${kind}/${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`
