@@ -87,6 +87,16 @@ export class PodFaker {
     return [...this.#pods.values()].filter(({ stage }) => stage === 'running').length
   }
 
+  /** Whether one of the pods with these labels is ready. */
+  answers(namespace: string, labels: Readonly<Record<string, string>>): boolean {
+    return [...this.#pods.values()].some(
+      ({ stage, pod: { metadata } }) =>
+        stage === 'running' &&
+        metadata?.namespace === namespace &&
+        Object.entries(labels).every(([name, value]) => metadata.labels?.[name] === value),
+    )
+  }
+
   /** How pods start and end from now on, each one as this says; what is left out is quick and clean. */
   behave(how: Partial<PodBehaviour> | ((pod: V1Pod) => Partial<PodBehaviour>)): void {
     this.#behave = typeof how === 'function' ? how : () => how

@@ -1,0 +1,108 @@
+/**
+ * Plays the network on a cluster without one, and the servers in it: on every Service's own address a Postgres stand-in answers while
+ * one of its pods is ready. Needs a cluster whose Services have loopback addresses (`--service-cluster-ip-range=127.96.0.0/16`).
+ */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
+import type { V1Secret, V1Service } from '@kubernetes/client-node'
+import type { KubernetesApi } from '../runtime/kubernetes/kubernetes-api.ts'
+import type { KubernetesObjects, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
+import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
+import type { PodFaker } from './pod-faker.ts'
+import { type StandinFiles, StandinServer } from './postgres-standin.ts'
+import { watchObjects } from './watch-objects.ts'
+
+const SERVICE: ObjectType<V1Service> = { apiVersion: 'v1', kind: 'Service', plural: 'services' }
+const SECRET: ObjectType<V1Secret> = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }
+const UID = 'svc.internal/uid'
+const PORT = 5432
+
+export class ServiceFaker {
+  readonly #objects: KubernetesObjects
+  readonly #pods: PodFaker
+  readonly #stop = new AbortController()
+  readonly #doors = new Map<string, Server>()
+  /** By the uid of the environment: what a server keeps outlives its pods. */
+  readonly #servers = new Map<string, Promise<StandinServer>>()
+  readonly #failures: unknown[] = []
+  readonly #running: Promise<void>
+
+  private constructor(api: KubernetesApi, pods: PodFaker) {
+    this.#objects = kubernetesObjects(api, 'service-faker')
+    this.#pods = pods
+    this.#running = watchObjects(api, SERVICE, this.#stop.signal, (uid, service) => this.#see(uid, service))
+  }
+
+  static start(api: KubernetesApi, pods: PodFaker): ServiceFaker {
+    return new ServiceFaker(api, pods)
+  }
+
+  /** What went wrong in the faker itself. */
+  get failures(): readonly unknown[] {
+    return this.#failures
+  }
+
+  /** Statements that no stand-in understood. */
+  async strange(): Promise<string[]> {
+    return (await Promise.all(this.#servers.values())).flatMap(server => server.strange)
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await this.#running
+    for (const door of this.#doors.values()) door.close()
+  }
+
+  #see(uid: string, service: V1Service | undefined): void {
+    const { selector, clusterIP, ports } = service?.spec ?? {}
+    if (service === undefined || selector === undefined) {
+      this.#doors.get(uid)?.close()
+      this.#doors.delete(uid)
+      return
+    }
+    const owner = service.metadata?.labels?.[UID]
+    const ours =
+      owner !== undefined && clusterIP?.startsWith('127.') === true && ports?.some(({ port }) => port === PORT)
+    if (!ours || this.#doors.has(uid)) return
+    const namespace = service.metadata!.namespace!
+    const door = createServer(socket => {
+      if (!this.#pods.answers(namespace, selector)) {
+        socket.resetAndDestroy()
+        return
+      }
+      this.#server(namespace, owner).then(
+        server => server.serve(socket),
+        (error: unknown) => {
+          this.#failures.push(error)
+          socket.destroy()
+        },
+      )
+    })
+    door.listen(PORT, clusterIP)
+    once(door, 'listening').catch((error: unknown) => this.#failures.push(error))
+    this.#doors.set(uid, door)
+  }
+
+  #server(namespace: string, owner: string): Promise<StandinServer> {
+    let server = this.#servers.get(owner)
+    if (server === undefined) {
+      server = StandinServer.start(() => this.#files(namespace, owner))
+      this.#servers.set(owner, server)
+      server.catch(() => this.#servers.delete(owner))
+    }
+    return server
+  }
+
+  async #files(namespace: string, owner: string): Promise<StandinFiles> {
+    const { items } = await this.#objects.list(SECRET, { namespace, labels: { [UID]: owner } })
+    const { data } = items.find(({ type }) => type === 'kubernetes.io/tls') ?? {}
+    if (data === undefined) throw new Error(`No files of the server of ${owner}`)
+    const read = (name: string): string => atob(data[name] ?? '')
+    return {
+      certificate: read('tls.crt'),
+      key: read('tls.key'),
+      authorities: read('ca.crt'),
+      settings: read('postgresql.conf'),
+    }
+  }
+}
