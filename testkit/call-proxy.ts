@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Dispatcher, Pool } from 'undici'
+import { Pool } from 'undici'
 import { clusterAccess } from '../runtime/kubernetes/cluster-access.ts'
 
 /** A call that changes something and was answered. */
@@ -63,7 +63,7 @@ export const startCallProxy = async (kubeconfig: string): Promise<CallProxy> => 
     response.once('close', () => gone.abort())
     const isChange = method !== 'GET' && !QUIET.test(path)
     const answer = await pool.request({
-      method: method as Dispatcher.HttpMethod,
+      method,
       path,
       headers: { ...headers, ...signedIn },
       body: chunks.length === 0 ? null : Buffer.concat(chunks),
