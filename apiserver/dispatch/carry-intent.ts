@@ -124,8 +124,10 @@ const recordWritten = (
     ? recordDispatched(sql, intent, written)
     : settleChange(sql, intent, written.generation)
 
-const fail = (intent: PendingIntent, { fenced }: CarryContext, error: string): Promise<void> =>
-  fenced(sql => recordFailed(sql, intent, error))
+const fail = async (intent: PendingIntent, { fenced, log }: CarryContext, error: string): Promise<void> => {
+  await fenced(sql => recordFailed(sql, intent, error))
+  log.info({ error }, 'What was asked for cannot be carried')
+}
 
 /** Counts the attempt. false: a command cancelled the intent, there is nothing to do any more. */
 const begin = async (intent: PendingIntent, { fenced, leads }: CarryContext): Promise<boolean> => {
@@ -155,7 +157,7 @@ const create = async (intent: PendingIntent, context: CarryContext): Promise<'se
     if (error instanceof LeaseLostError) await undoStrayCreate(intent, created, context)
     throw error
   }
-  log.info({ operationId: intent.operationId, uid: created.metadata.uid }, 'Created the resource')
+  log.info({ uid: created.metadata.uid }, 'Created the resource')
   return 'settled'
 }
 

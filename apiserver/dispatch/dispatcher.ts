@@ -90,6 +90,7 @@ export class Dispatcher {
       try {
         const outcome = await carryIntent(intent, { ...this.#options, log: about })
         rounds = outcome === 'again' ? rounds + 1 : 0
+        if (outcome === 'settled') about.info({}, 'Carried what was asked for')
       } catch (error) {
         if (error instanceof LeaseLostError) return
         await this.#noteError(intent, error)

@@ -23,13 +23,9 @@ export const endVanished = async ({ id, uid }: EnvironmentRow, projection: Proje
     if (row?.uid !== uid || row.phase === 'deleted') return
     const open = await findOpenOperation(sql, id)
     const wasAsked = open?.kind === 'delete_environment' && open.state === 'running'
-    const isExternal = await finishDeletion(sql, row, {
-      uid,
-      cause: wasAsked ? `request:${open.id}` : 'external',
-      manager: undefined,
-      deletedAt: new Date(),
-      data: undefined,
-    })
+    const cause = wasAsked ? `request:${open.id}` : 'external'
+    const deletion = { uid, cause, manager: undefined, deletedAt: new Date(), data: undefined }
+    const isExternal = await finishDeletion(sql, row, deletion, projection.log)
     if (isExternal) projection.metrics.externalChange('deleted')
     projection.log.warn({ uid, ...pathIn(row), wasAsked }, 'An environment vanished without a DeletionRecord')
   })

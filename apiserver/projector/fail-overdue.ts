@@ -21,7 +21,8 @@ export const failOverdue = async (projection: Projection): Promise<void> => {
       const underWay = await readUnderWay(sql, environmentRow, undefined)
       if (row === undefined || underWay.operation?.overdue !== true) return
       const judgement = judgeOpenOperation(underWay, undefined)
-      if (judgement !== undefined) await moveByJudgement(sql, underWay.operation, judgement, row, row.phase)
+      if (judgement === undefined) return
+      await moveByJudgement(sql, underWay.operation, judgement, row, row.phase, projection.log)
     })
   }
 }

@@ -2,6 +2,7 @@
 import { TTL_ACTOR } from '../../lib/model/audit.ts'
 import { ENVIRONMENT_GONE } from '../../lib/model/operation.ts'
 import { newId } from '../../lib/model/time-ordered-id.ts'
+import type { Log } from '../../runtime/log/log.ts'
 import { clientActor, recordExternalChange } from '../commands/record-external-change.ts'
 import { isOperationOf } from '../store/environment-folds.ts'
 import { type EnvironmentRow, markDeleted } from '../store/environments.ts'
@@ -50,7 +51,7 @@ const requestOf = async (sql: Sql, row: EnvironmentRow, cause: string): Promise<
  * that none asked for gets an operation and an event here.
  * @returns whether nobody had asked the API for it
  */
-export const finishDeletion = async (sql: Sql, row: EnvironmentRow, deletion: Deletion): Promise<boolean> => {
+export const finishDeletion = async (sql: Sql, row: EnvironmentRow, deletion: Deletion, log: Log): Promise<boolean> => {
   const { uid, data } = deletion
   const result = resultOf(row.environmentId, data)
   await markDeleted(sql, row.id, deletion.deletedAt)
@@ -61,6 +62,8 @@ export const finishDeletion = async (sql: Sql, row: EnvironmentRow, deletion: De
   const open = await findOpenOperation(sql, row.id)
   if (open?.kind === 'delete_environment') await moveOperation(sql, open.id, { state: 'succeeded', result })
   else if (open !== undefined) await moveOperation(sql, open.id, { state: 'failed', error: ENVIRONMENT_GONE })
+  if (open !== undefined)
+    log.info({ operationId: open.id, uid, cause: deletion.cause }, 'Operation ended by a deletion')
   if (request !== undefined) return false
   const actor = deletion.cause === 'ttl' ? TTL_ACTOR : clientActor(deletion.manager)
   const operation = await insertDoneOperation(sql, {

@@ -3,6 +3,7 @@ import type { DeletionRecord } from '../../crds/deletion-record.ts'
 import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import { TTL_ACTOR } from '../../lib/model/audit.ts'
 import { keyOf, type ResourceKey } from '../../lib/model/resource.ts'
+import type { Log } from '../../runtime/log/log.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import { clientActor, recordExternalChange } from '../commands/record-external-change.ts'
 import { bindLostCreation } from '../store/environment-folds.ts'
@@ -23,7 +24,7 @@ export const projectDeletionRecord = async (key: ResourceKey, projection: Projec
  * about no project of ours stays; the operator drops it some day.
  */
 export const foldDeletionRecord = async (record: DeletionRecord, projection: Projection): Promise<void> => {
-  const outcome = await projection.fenced(sql => endRow(sql, record))
+  const outcome = await projection.fenced(sql => endRow(sql, record, projection.log))
   if (outcome === 'external') projection.metrics.externalChange('deleted')
   if (outcome === 'foreign' || !projection.leads()) return
   try {
@@ -36,17 +37,19 @@ export const foldDeletionRecord = async (record: DeletionRecord, projection: Pro
 const endRow = async (
   sql: Sql,
   { metadata, spec }: DeletionRecord,
+  log: Log,
 ): Promise<'external' | 'asked' | 'known' | 'foreign'> => {
   const row = (await lockEnvironmentByUid(sql, spec.uid)) ?? (await bindLostCreation(sql, spec.uid, spec))
   if (row?.phase === 'deleted') return 'known'
   if (row !== undefined) {
-    const isExternal = await finishDeletion(sql, row, {
+    const deletion = {
       uid: spec.uid,
       cause: spec.cause,
       manager: spec.actor,
       deletedAt: momentOf(spec.deletedAt) ?? momentOf(metadata.creationTimestamp) ?? new Date(),
       data: spec,
-    })
+    }
+    const isExternal = await finishDeletion(sql, row, deletion, log)
     return isExternal ? 'external' : 'asked'
   }
   // Made and deleted while nobody looked: there is no row to end, but the deletion is told where there is a project.

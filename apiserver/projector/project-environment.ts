@@ -59,14 +59,14 @@ const fold = async (
   sql: Sql,
   row: EnvironmentRow,
   resource: Environment,
-  { clientName, metrics }: Projection,
+  { clientName, metrics, log }: Projection,
 ): Promise<void> => {
   const underWay = await readUnderWay(sql, row.id, resource.spec.request?.id)
   const found = foldEnvironment({ row, resource, underWay, clientName, prune: environmentType.prune })
   if (found.columns !== undefined) await writeFoldedColumns(sql, row.id, found.columns)
   await markFolded(sql, found.foldedIntents)
   if (found.judgement !== undefined && underWay.operation !== null)
-    await moveByJudgement(sql, underWay.operation, found.judgement, row, phaseOf(resource))
+    await moveByJudgement(sql, underWay.operation, found.judgement, row, phaseOf(resource), log)
   if (found.external === undefined) return
   const { generation, fields, manager } = found.external
   const isNew = await recordExternalChange(sql, {
