@@ -2,20 +2,15 @@
 import { Registry } from 'prom-client'
 import { parseMasterKey, parseMasterKeys } from '../runtime/config/master-keys.ts'
 import { ConfigError, parseEnv } from '../runtime/config/parse-env.ts'
-import { QUICK_RECONNECT_BACKOFF } from '../runtime/controller/backoff.ts'
-import { migrateEmbeddedStore } from '../runtime/embedded/embedded-migrations.ts'
-import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
-import { SealedCredentials } from '../runtime/embedded/sealed-credentials.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { MigrationError, migrate, readMigrations } from '../runtime/postgres/migrate.ts'
 import { apiServerConfig } from './config/config.ts'
 import { processEnvironment, standaloneEnv } from './config/env.ts'
+import { openStore, storePlace } from './open-store.ts'
 import { startApiServer } from './start.ts'
 import { MIGRATIONS_FOLDER } from './store/migrations.ts'
-
-const CLIENT_NAME = 'svc-apiserver'
 
 const signalled = (): Promise<NodeJS.Signals> =>
   new Promise(resolve => {
@@ -27,6 +22,7 @@ const run = async (): Promise<void> => {
   const environment = processEnvironment()
   const config = apiServerConfig(environment)
   const env = parseEnv(standaloneEnv, environment)
+  const place = storePlace(env)
   const masterKey = parseMasterKey('SERVICE_KMS_MASTER_KEY', env.SERVICE_KMS_MASTER_KEY)
   const previous = parseMasterKeys('SERVICE_KMS_PREVIOUS_MASTER_KEYS', env.SERVICE_KMS_PREVIOUS_MASTER_KEYS)
   const log = jsonLog(lineBuffer(process.stdout), config.logLevel)
@@ -34,22 +30,16 @@ const run = async (): Promise<void> => {
   collectProcessMetrics(registry)
   if (env.SERVICE_DATABASE_OWNER_URL !== undefined)
     await migrate(env.SERVICE_DATABASE_OWNER_URL, await readMigrations(MIGRATIONS_FOLDER), log)
-  await migrateEmbeddedStore(env.SERVICE_STORE_URL, log)
   await using opened = new AsyncDisposableStack()
-  const store = new EmbeddedResourceStore({ url: env.SERVICE_STORE_URL, clientName: CLIENT_NAME, log, registry })
-  opened.defer(() => store.close())
-  const credentials = await SealedCredentials.open({
-    url: env.SERVICE_STORE_URL,
-    clientName: CLIENT_NAME,
-    masterKeys: { current: masterKey, previous },
-  })
-  opened.defer(() => credentials.close())
+  const masterKeys = { current: masterKey, previous }
+  const { close, reconnect, ...ports } = await openStore(place, { masterKeys, log, registry })
+  opened.defer(close)
   const metrics = await startMetricsListener({ ...config.metricsListen, registry })
   opened.defer(() => metrics.stop())
   log.info({ url: metrics.url }, 'Metrics listen')
   const server = await startApiServer(
-    { ...config, databaseUrl: env.SERVICE_DATABASE_URL, masterKey, reconnect: QUICK_RECONNECT_BACKOFF },
-    { store, credentials, log, registry },
+    { ...config, databaseUrl: env.SERVICE_DATABASE_URL, masterKey, ...(reconnect && { reconnect }) },
+    { ...ports, log, registry },
   )
   opened.defer(() => server.stop())
   const signal = await signalled()

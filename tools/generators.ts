@@ -9,7 +9,7 @@ import { admissionPolicies } from '../crds/admission-policies.ts'
 import { customResourceDefinition } from '../crds/custom-resource-definition.ts'
 import { deletionRecordKind } from '../crds/deletion-record-type.ts'
 import { environmentKind } from '../crds/environment-type.ts'
-import { operatorEnv } from '../operator/config/env.ts'
+import { operatorEnv, operatorProcessEnv } from '../operator/config/env.ts'
 import { ENVIRONMENT_RECIPE } from '../operator/host/database-roles.ts'
 import { platformValuesSchema } from './chart-values/platform.ts'
 import { type ConfigSection, renderConfigDocs } from './config-docs.ts'
@@ -53,6 +53,11 @@ const CONFIG: readonly ConfigSection[] = [
     title: 'An API server of its own',
     intro: 'What the single box decides by itself, and an API server that runs alone must be told.',
     schema: standaloneEnv,
+  },
+  {
+    title: 'An operator of its own',
+    intro: 'On Kubernetes. The cluster is the one of the pod, else the one that kubectl would use.',
+    schema: operatorProcessEnv,
   },
 ]
 

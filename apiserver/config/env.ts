@@ -94,7 +94,11 @@ export const standaloneEnv = z.object({
   SERVICE_DATABASE_OWNER_URL: postgresUrl
     .optional()
     .describe('The same database as the role that owns it; where it is set, migrations run at the start'),
-  SERVICE_STORE_URL: postgresUrl.describe('The database of the embedded resource store'),
+  SERVICE_STORE: z
+    .enum(['embedded', 'kubernetes'])
+    .default('embedded')
+    .describe('Where resources live: in a Postgres of ours, or in the cluster of the pod, else the one of kubectl'),
+  SERVICE_STORE_URL: postgresUrl.optional().describe('The database of the embedded resource store'),
   SERVICE_KMS_MASTER_KEY: z.string().describe('32 bytes in base64 that seal stored secrets'),
   SERVICE_KMS_PREVIOUS_MASTER_KEYS: z
     .string()

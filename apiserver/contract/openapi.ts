@@ -163,6 +163,9 @@ const tidy: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, io }
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
+/** Of the contract, and of the program that serves it. */
+export const VERSION = '0.1.0'
+
 /** The OpenAPI 3.1 document of these routes. `access` says in words who may call a route. */
 export const openApiDocument = (routes: readonly Route[], access: AccessSentence = () => undefined) => {
   const paths: ZodOpenApiPathsObject = {}
@@ -172,7 +175,7 @@ export const openApiDocument = (routes: readonly Route[], access: AccessSentence
       openapi: '3.1.0',
       info: {
         title: 'Control plane for managed Postgres',
-        version: '0.1.0',
+        version: VERSION,
         description:
           'Environments of managed Postgres. Mutating environment calls answer 202 with an operation to poll. Every error is a Problem Details document whose `code` is stable. Unknown fields and parameters in requests are refused; expect new fields in answers.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },

@@ -13,6 +13,6 @@ export const assertBoundStore = async (database: ControlPlaneSql, store: Resourc
   if (bound !== identity)
     throw new Error(
       `The environments of this control plane live in resource store ${bound}, but ${identity} was given: nothing is ` +
-        'folded or dispatched until SERVICE_STORE_URL names that store again, or the store is restored from its backup',
+        'folded or dispatched until SERVICE_STORE and SERVICE_STORE_URL (or the kubeconfig) name that store again, or the store is restored from its backup',
     )
 }

@@ -67,6 +67,8 @@ describe('the API server as a process of its own', () => {
       ['SERVICE_DATABASE_URL', ''],
       ['SERVICE_KMS_MASTER_KEY', 'c2hvcnQ='],
       ['SERVICE_LISTEN', 'nowhere'],
+      ['SERVICE_STORE_URL', ''],
+      ['SERVICE_STORE', 'etcd'],
     ] as const) {
       const run = start({ ...environment, [name]: value })
       assert.equal(await run.exited, 1)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { LOG_LEVELS } from '../../runtime/log/json-log.ts'
 
 const wholeNumber = (least: number, most: number) =>
   z
@@ -54,3 +55,27 @@ export const operatorEnv = z.object({
   SERVICE_DEFAULT_STAGING_FIGURES: figures('staging', 'cpu=1,memory=512Mi,storage=5Gi,maxConnections=100'),
   SERVICE_DEFAULT_PREVIEW_FIGURES: figures('preview', 'cpu=500m,memory=256Mi,storage=1Gi,maxConnections=50'),
 })
+
+/** What an operator of its own is told, on Kubernetes: on the single box the box decides these. */
+export const operatorProcessEnv = z.object({
+  SERVICE_METRICS_LISTEN: z
+    .string()
+    .regex(/^(\[[0-9a-fA-F:.]+\]|[^:[\]]+):\d{1,5}$/, 'must be an address and a port, e.g. 127.0.0.1:9464')
+    .default('127.0.0.1:9464')
+    .describe('Where /metrics, /livez and /readyz listen'),
+  SERVICE_LOG_LEVEL: z.enum(LOG_LEVELS).default('info').describe('The lowest level that is logged'),
+  SERVICE_OPERATOR_IDENTITY: z
+    .string()
+    .regex(/^[\w.-]{1,200}$/, 'must be letters, digits, -, _ and .')
+    .optional()
+    .describe('Who contends for the lease; by default the host’s name and a random part, so that no two are one'),
+  SERVICE_ENVIRONMENTS: z
+    .string()
+    .default('{}')
+    .describe(
+      'What environments are given, as JSON: image, imagePullPolicy, imagePullSecrets, storageClass, requestShare, retentionDays; per kind graceSeconds, exposure and where pods run. The chart passes its values `environments` on',
+    ),
+})
+
+/** This process' environment. The one place where the operator reads it. */
+export const processEnvironment = (): Readonly<Record<string, string | undefined>> => process.env
