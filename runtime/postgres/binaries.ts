@@ -37,7 +37,7 @@ export const installedBuild = (): InstalledBuild => {
     entry = createRequire(import.meta.url).resolve(name)
   } catch (cause) {
     throw new Error(
-      `Cannot find Postgres 17 for ${process.platform}-${process.arch}: run "make setup" to install ${name}`,
+      `Cannot find Postgres 17 for ${process.platform}-${process.arch}: run "npm ci" to install ${name}`,
       { cause },
     )
   }
