@@ -163,6 +163,16 @@ const ROWS: readonly DecisionRow[] = [
     conditions: ['Ready=True/Ready', 'StorageReady=False/DiskNearlyFull'],
   },
   {
+    because: 'a volume that cannot grow is told and restarts nothing',
+    given: [inPhase('ready'), everReady],
+    seen: {
+      instance: instance('running', { storageProblem: { reason: 'VolumeNotExpandable', message: 'It stays small' } }),
+      recollection: PROVEN,
+    },
+    phase: 'ready',
+    conditions: ['Ready=True/Ready', 'StorageReady=False/VolumeNotExpandable'],
+  },
+  {
     because: 'one sign-in that met nobody changes nothing, not even a condition',
     given: [inPhase('ready', 0, { Ready: holds('Ready', '') }), everReady],
     seen: {

@@ -61,11 +61,14 @@ export const lifeClaims = (scene: Scene, observed: Observed): Claims => {
   return underway(scene, observed)
 }
 
-/** A disk that fills up is told while everything still works, and while there is time to make room. */
-const room = ({ instance }: Observed): Claims =>
-  instance?.storage?.low === true
+/** What is wrong with the storage is told while everything still works, and while there is time to do something about it. */
+const room = ({ instance }: Observed): Claims => {
+  const problem = instance?.storageProblem
+  if (problem !== undefined) return { StorageReady: fails(problem.reason, problem.message) }
+  return instance?.storage?.low === true
     ? { StorageReady: fails('DiskNearlyFull', 'The disk that holds the data is nearly full') }
     : {}
+}
 
 const suspended = (observed: Observed): Claims => {
   const { instance, environment } = observed

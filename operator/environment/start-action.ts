@@ -18,6 +18,7 @@ export const startAction = ({ environment, wanted }: Observed): Action => {
     settings: {
       cpu,
       maxConnections,
+      kind: spec.kind,
       memoryBytes: quantityToBytes(memory),
       storageBytes: quantityToBytes(storage),
       image: pinned ? status?.image : (spec.image ?? tried),

@@ -3,7 +3,13 @@ import { startAction } from '../start-action.ts'
 import type { Check, Violated } from './check.ts'
 
 /** Reasons of a failed start that are about the disk and not about Postgres. */
-const STORAGE_REASONS: ReadonlySet<string> = new Set(['DiskFull', 'StorageUnavailable', 'DataMissing'])
+const STORAGE_REASONS: ReadonlySet<string> = new Set([
+  'DiskFull',
+  'StorageUnavailable',
+  'DataMissing',
+  'VolumeInUse',
+  'VolumeNotMounted',
+])
 
 /** Postgres runs and answers the host's probes. */
 export const processRuns: Check = observed => {
