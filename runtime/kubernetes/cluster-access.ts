@@ -82,8 +82,9 @@ export const clusterAccess = async (kubeconfig?: string): Promise<ClusterAccess>
   let readAt = performance.now()
   const reading = new Map<boolean, Promise<SignIn>>()
   const read = async (afresh: boolean): Promise<SignIn> => {
-    // A new KubeConfig forgets what plugins and token files said.
-    if (afresh) config = await load(kubeconfig)
+    // A new KubeConfig forgets what files and plugins said. A plugin's answer has a time of its own, and may cost a second.
+    const user = config.getCurrentUser()
+    if (afresh || (user?.exec === undefined && user?.authProvider === undefined)) config = await load(kubeconfig)
     current = await signInOf(config)
     readAt = performance.now()
     return current
