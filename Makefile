@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help setup up down reset user check generate format test verify e2e images storm bench
+.PHONY: help setup up down reset user check generate format test verify e2e images manifests storm bench
 
 help: ## lists the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -52,6 +52,9 @@ storm: setup ## ten storms of random faults, each with a seed to repeat it by; b
 
 bench: setup ## measures everything and writes docs/benchmarks.md
 	@node bench/run.ts
+
+manifests: setup ## renders what manifests/ takes from the chart anew; needs helm
+	@node tools/render-manifests.ts
 
 images: ## builds the container images with docker, podman or buildah; SAVE=folder writes archives too
 	@tools/images.sh
