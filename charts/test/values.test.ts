@@ -47,9 +47,9 @@ for (const chart of ['svc-crds', 'svc-platform'])
       )
     })
 
-    it('are closed at every level, but for names that the user chooses and what Helm itself shares', () => {
+    it('are closed at every level, but for names that the user chooses, what the cluster judges and what Helm itself shares', () => {
       const open = valuesOf(schema)
-        .filter(([path, { type }]) => type === 'object' && path !== '.global')
+        .filter(([path, { type }]) => type === 'object' && path !== '.global' && !path.endsWith('.affinity'))
         .filter(([, { properties, additionalProperties }]) =>
           properties === undefined
             ? JSON.stringify(additionalProperties) !== '{"type":"string"}'

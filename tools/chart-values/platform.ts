@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { apiServerEnv } from '../../apiserver/config/env.ts'
 import { ENVIRONMENT_KINDS } from '../../lib/model/environment.ts'
-import { operatorEnv } from '../../operator/config/env.ts'
+import { operatorEnv, operatorProcessEnv } from '../../operator/config/env.ts'
 import {
   flag,
   listOf,
@@ -10,6 +10,7 @@ import {
   object,
   objectName,
   oneOf,
+  passedThrough,
   peers,
   quantity,
   resources,
@@ -24,7 +25,14 @@ import {
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never']
 
 /** What the chart sets itself. */
-const SET_BY_CHART = ['SERVICE_LISTEN', 'SERVICE_METRICS_LISTEN', 'SERVICE_OPERATOR_NAMESPACE', 'SERVICE_PUBLIC_URL']
+const SET_BY_CHART = [
+  'SERVICE_ENVIRONMENTS',
+  'SERVICE_LISTEN',
+  'SERVICE_METRICS_LISTEN',
+  'SERVICE_OPERATOR_IDENTITY',
+  'SERVICE_OPERATOR_NAMESPACE',
+  'SERVICE_PUBLIC_URL',
+]
 
 /** The variables of a program, each with its description; written as text or, where they are one, as a number. */
 const settings = (description: string, env: z.ZodObject): Schema =>
@@ -69,7 +77,11 @@ const kindOfEnvironment = (kind: string): Schema =>
     graceSeconds: whole('How long Postgres may take to stop before it is killed', 5, 86_400),
     nodeSelector,
     tolerations,
+    affinity: passedThrough('Where their pods are to be and not to be'),
+    topologySpreadConstraints: listOf('How their pods are spread', passedThrough('A constraint')),
     priorityClassName: objectName('Priority of their pods; empty: the cluster’s default'),
+    runtimeClassName: objectName('Runtime of their pods; empty: the cluster’s default'),
+    schedulerName: objectName('Who places their pods; empty: the cluster’s default'),
     exposure,
   })
 
@@ -144,7 +156,7 @@ export const platformValuesSchema = (): Schema => ({
         annotations: texts('Its annotations'),
       }),
     }),
-    operator: program('The operator', operatorEnv),
+    operator: program('The operator', z.object({ ...operatorEnv.shape, ...operatorProcessEnv.shape })),
     environments,
     database,
     masterKey: object('What seals stored secrets', {

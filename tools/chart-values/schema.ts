@@ -26,6 +26,12 @@ export const texts = (description: string): Schema => ({
   additionalProperties: { type: 'string' },
 })
 
+/** An object of Kubernetes’ own, which the cluster judges. */
+export const passedThrough = (description: string): Schema => ({
+  description: `${description}, as Kubernetes has it`,
+  type: 'object',
+})
+
 export const object = (
   description: string,
   properties: Readonly<Record<string, Schema>>,
