@@ -28,7 +28,7 @@ import { silentLog } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
 import { storeDatabase } from './embedded-store.ts'
-import { OPERATOR_NAMESPACE } from './standin-operator.ts'
+import { OPERATOR_NAMESPACE, startStandinOperator } from './standin-operator.ts'
 
 const ORGANIZATION = 'acme'
 const PROJECT = 'shop'
@@ -104,6 +104,19 @@ export class DispatchWorld {
     this.#clients.set(clientName, store)
     this.#closing.push(() => store.close())
     return store
+  }
+
+  /** What somebody outside the API does. */
+  get kubectl(): EmbeddedResourceStore {
+    return this.client('kubectl')
+  }
+
+  /** An operator at work until the world closes; one that is `paused` does nothing. */
+  startOperator(): { paused: boolean } {
+    const state = { paused: false }
+    const operator = startStandinOperator(this.client('svc-operator'), () => state.paused)
+    this.onClose(() => operator.stop())
+    return state
   }
 
   /** A replica's dispatch and projection. */
@@ -263,6 +276,25 @@ export class DispatchWorld {
 
   async resource(store: ResourceStore, environmentId: string): Promise<Environment | undefined> {
     return store.get(environmentType, keyOfEnvironment(environmentId))
+  }
+
+  /** The resource of an environment that must be there. */
+  async mustResource(environmentId: string): Promise<Environment> {
+    const resource = await this.resource(this.kubectl, environmentId)
+    if (resource === undefined) throw new Error(`There is no resource of ${environmentId}`)
+    return resource
+  }
+
+  /** Waits until an environment's resource is gone. */
+  async gone(environmentId: string): Promise<void> {
+    const look = (): Promise<Environment | undefined> => this.resource(this.kubectl, environmentId)
+    await eventually(look, seen => seen === undefined, `${environmentId} gone`)
+  }
+
+  /** An environment that nobody asked the API for. */
+  createByHand(environmentId: string): Promise<Environment> {
+    const spec = { ...pathOf(environmentId), kind: 'staging' as const }
+    return this.kubectl.create(environmentType, { ...keyOfEnvironment(environmentId), spec })
   }
 }
 

@@ -1,13 +1,9 @@
 import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
 import type { OperationRecord } from '../contract/operations.ts'
 import type { LockedEnvironment } from '../store/environments.ts'
-import { operationView } from '../views/operation-view.ts'
+import { askOperator } from './ask-operator.ts'
 import type { Call, Reply } from './call.ts'
-import { callEvent, environmentResource } from './call-events.ts'
 import type { CommandDependencies } from './dependencies.ts'
-import { accessEnvironment, assertIdle, invalidPhase } from './environment-access.ts'
-import { execute } from './execute.ts'
-import { openOperation } from './open-operation.ts'
 
 /**
  * Suspended, or failed and to be tried again at once. Also when a suspension that ended at its deadline is still wanted:
@@ -25,16 +21,11 @@ export const resumeEnvironment = (
   call: Call,
   path: EnvironmentPath,
 ): Promise<Reply<202, OperationRecord>> =>
-  execute(deps, call, async sql => {
-    const environment = await accessEnvironment(sql, call, path)
-    assertIdle('resume', environment)
-    const { id, phase, environmentId } = environment
-    if (!mayResume(environment)) throw invalidPhase('resume', environmentId, phase, 'suspended or failed_recoverable')
-    const operation = await openOperation(sql, deps, call, { environmentRow: id, verb: 'resume', payload: {} })
-    return {
-      status: 202,
-      body: operationView(operation),
-      wakes: id,
-      audit: [callEvent(call, 'resume_environment', environmentResource(path), { operation_id: operation.id })],
-    }
+  askOperator(deps, call, path, {
+    verb: 'resume',
+    words: 'resume',
+    action: 'resume_environment',
+    isPossible: mayResume,
+    expected: 'suspended or failed_recoverable',
+    payload: {},
   })

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { environmentType } from '../../crds/environment-type.ts'
 import { SUPERSEDED } from '../../lib/model/operation.ts'
-import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { StoreError } from '../../runtime/store/store-error.ts'
-import { DispatchWorld, eventually, keyOfEnvironment, pathOf } from '../../testkit/dispatch-world.ts'
+import { DispatchWorld, eventually, keyOfEnvironment } from '../../testkit/dispatch-world.ts'
 import { faultyStore, type StoreCall } from '../../testkit/faulty-store.ts'
-import { letGo, startStandinOperator } from '../../testkit/standin-operator.ts'
+import { letGo } from '../../testkit/standin-operator.ts'
 import { NAME_TAKEN, PROTECTED } from './judge-intent.ts'
 
 const away = (): never => {
@@ -15,32 +14,20 @@ const away = (): never => {
 
 describe('dispatching', () => {
   let world: DispatchWorld
-  /** What the operator and kubectl do. */
-  let kubectl: EmbeddedResourceStore
-  let paused: boolean
+  let operator: { paused: boolean }
 
   beforeEach(async () => {
     world = await DispatchWorld.create()
-    kubectl = world.client('kubectl')
-    paused = false
-    const operator = startStandinOperator(world.client('svc-operator'), () => paused)
-    world.onClose(() => operator.stop())
+    operator = world.startOperator()
   })
   afterEach(() => world.close())
 
-  const resourceOf = async (id: string) => {
-    const resource = await world.resource(kubectl, id)
-    assert.ok(resource)
-    return resource
-  }
-  const createByHand = (id: string) =>
-    kubectl.create(environmentType, { ...keyOfEnvironment(id), spec: { ...pathOf(id), kind: 'staging' } })
   const statesOf = async (id: string) => (await world.rows(id)).operations.map(({ kind, state }) => `${kind} ${state}`)
 
   describe('a create', () => {
     it('whose name another resource has fails and frees the id; the other one is adopted', async () => {
       await world.database.transaction(sql => sql.rows('update projects set deleted_at = now()'))
-      const foreign = await createByHand('main')
+      const foreign = await world.createByHand('main')
       await world.database.transaction(sql => sql.rows('update projects set deleted_at = null'))
       const row = await world.requestCreate('main')
       const service = world.replica()
@@ -65,10 +52,10 @@ describe('dispatching', () => {
       const first = await world.until('main', ({ phase }) => phase === 'ready')
       // The end of the row, while the resource hangs on.
       await world.request('main', 'delete')
-      paused = true
+      operator.paused = true
       service.wake()
       const deleting = await eventually(
-        () => resourceOf('main'),
+        () => world.mustResource('main'),
         ({ metadata }) => metadata.deletionTimestamp !== undefined,
         'deleting',
       )
@@ -87,8 +74,8 @@ describe('dispatching', () => {
         'waiting',
       )
       assert.deepEqual(await statesOf('main'), ['create_environment pending'])
-      await letGo(kubectl, deleting)
-      paused = false
+      await letGo(world.kubectl, deleting)
+      operator.paused = false
       const second = await world.until('main', ({ phase }) => phase === 'ready')
       assert.notEqual(second.uid, first.uid)
     })
@@ -106,7 +93,7 @@ describe('dispatching', () => {
         operations.map(({ state }) => state),
         ['succeeded'],
       )
-      assert.equal((await resourceOf('main')).metadata.generation, 1)
+      assert.equal((await world.mustResource('main')).metadata.generation, 1)
       assert.equal(creates, 1, 'the second attempt sees what the first one made')
       assert.deepEqual(await world.observed(), [])
     })
@@ -118,19 +105,19 @@ describe('dispatching', () => {
         before: call => void (creates += Number(call.verb === 'create')),
         after: async ({ verb }) => {
           if (verb !== 'create') return
-          const made = await resourceOf('main')
-          await kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: made.metadata.uid })
-          await letGo(world.client('svc-operator'), await resourceOf('main'))
+          const made = await world.mustResource('main')
+          await world.kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: made.metadata.uid })
+          await letGo(world.client('svc-operator'), await world.mustResource('main'))
           away()
         },
       })
-      paused = true
+      operator.paused = true
       await world.requestCreate('main')
       world.replica({ store })
       const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
       assert.equal(operations[0]?.state, 'failed')
       assert.equal(creates, 1)
-      assert.equal(await world.resource(kubectl, 'main'), undefined)
+      assert.equal(await world.resource(world.kubectl, 'main'), undefined)
       assert.deepEqual(
         (await world.observed()).map(({ actor, action }) => `${actor} ${action}`),
         ['kubernetes:kubectl delete_environment'],
@@ -156,7 +143,11 @@ describe('dispatching', () => {
       await world.requestCreate('main')
       // Caches are filled by a client that works; the calls go through the one that does not.
       const service = world.replica({
-        store: { ...store, identity: () => kubectl.identity(), list: (type, selector) => kubectl.list(type, selector) },
+        store: {
+          ...store,
+          identity: () => world.kubectl.identity(),
+          list: (type, selector) => world.kubectl.list(type, selector),
+        },
       })
       await eventually(
         () => world.database.row<{ attempts: number }>('select attempts from intents'),
@@ -189,12 +180,16 @@ describe('dispatching', () => {
           away()
         },
       })
-      paused = true
+      operator.paused = true
       await world.requestCreate('main')
-      const deaf: ResourceStore = { ...store, watch: noWatch, list: (type, selector) => kubectl.list(type, selector) }
+      const deaf: ResourceStore = {
+        ...store,
+        watch: noWatch,
+        list: (type, selector) => world.kubectl.list(type, selector),
+      }
       const service = world.replica({ store: deaf })
       await eventually(
-        () => world.resource(kubectl, 'main'),
+        () => world.resource(world.kubectl, 'main'),
         seen => seen !== undefined,
         'made',
       )
@@ -202,23 +197,23 @@ describe('dispatching', () => {
       isAway = false
       service.wake()
       await eventually(
-        () => resourceOf('main'),
+        () => world.mustResource('main'),
         ({ metadata }) => metadata.deletionTimestamp !== undefined,
         'deleting',
       )
-      assert.equal((await resourceOf('main')).spec.request?.verb, 'delete')
+      assert.equal((await world.mustResource('main')).spec.request?.verb, 'delete')
     })
 
     it('supersedes a create that runs, and one that is suspended', async () => {
       const service = world.replica()
-      paused = true
+      operator.paused = true
       await world.requestCreate('running')
       await world.requestCreate('asleep')
       service.wake()
       await world.until('running', ({ operations }) => operations[0]?.state === 'running')
       await world.request('running', 'delete')
       service.wake()
-      paused = false
+      operator.paused = false
       await world.until('asleep', ({ phase }) => phase === 'ready')
       await world.request('asleep', 'suspend')
       service.wake()
@@ -240,8 +235,8 @@ describe('dispatching', () => {
       await world.requestCreate('main')
       service.wake()
       await world.until('main', ({ phase }) => phase === 'ready')
-      const { metadata } = await resourceOf('main')
-      await kubectl.patch(
+      const { metadata } = await world.mustResource('main')
+      await world.kubectl.patch(
         environmentType,
         keyOfEnvironment('main'),
         { spec: { deletionProtection: true } },
@@ -251,7 +246,7 @@ describe('dispatching', () => {
       service.wake()
       const { operations } = await world.until('main', rows => rows.operations[1]?.state === 'failed')
       assert.equal(operations[1]?.error, PROTECTED)
-      const after = await resourceOf('main')
+      const after = await world.mustResource('main')
       assert.deepEqual(
         [after.metadata.deletionTimestamp, after.spec.request?.verb, (await world.rows('main')).phase],
         [undefined, 'create', 'ready'],

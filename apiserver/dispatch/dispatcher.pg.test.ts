@@ -2,13 +2,11 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import { ENVIRONMENT_GONE, OVERTAKEN } from '../../lib/model/operation.ts'
-import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { StoreError } from '../../runtime/store/store-error.ts'
-import { DispatchWorld, eventually, keyOfEnvironment, pathOf, USER } from '../../testkit/dispatch-world.ts'
+import { DispatchWorld, eventually, keyOfEnvironment, USER } from '../../testkit/dispatch-world.ts'
 import { faultyStore, type StoreCall } from '../../testkit/faulty-store.ts'
 import { sized } from '../../testkit/full.ts'
-import { startStandinOperator } from '../../testkit/standin-operator.ts'
 
 const away = (): never => {
   throw new StoreError('Unavailable', 'The store is away')
@@ -16,26 +14,13 @@ const away = (): never => {
 
 describe('the dispatcher', () => {
   let world: DispatchWorld
-  /** What the operator and kubectl do. */
-  let kubectl: EmbeddedResourceStore
-  let paused: boolean
+  let operator: { paused: boolean }
 
   beforeEach(async () => {
     world = await DispatchWorld.create()
-    kubectl = world.client('kubectl')
-    paused = false
-    const operator = startStandinOperator(world.client('svc-operator'), () => paused)
-    world.onClose(() => operator.stop())
+    operator = world.startOperator()
   })
   afterEach(() => world.close())
-
-  const resourceOf = async (id: string) => {
-    const resource = await world.resource(kubectl, id)
-    assert.ok(resource)
-    return resource
-  }
-  const createByHand = (id: string) =>
-    kubectl.create(environmentType, { ...keyOfEnvironment(id), spec: { ...pathOf(id), kind: 'staging' } })
 
   it('ends what is asked of an environment that is gone, and never makes it again', async () => {
     const service = world.replica()
@@ -43,14 +28,10 @@ describe('the dispatcher', () => {
     service.wake()
     await world.until('main', ({ phase }) => phase === 'ready')
     await service.stop()
-    const { metadata } = await resourceOf('main')
-    await kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: metadata.uid })
-    await eventually(
-      () => world.resource(kubectl, 'main'),
-      seen => seen === undefined,
-      'gone',
-    )
-    await createByHand('main')
+    const { metadata } = await world.mustResource('main')
+    await world.kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: metadata.uid })
+    await world.gone('main')
+    await world.createByHand('main')
     await world.request('main', 'suspend')
     world.replica()
     await world.until('main', ({ uid }) => uid !== null && uid !== metadata.uid)
@@ -64,7 +45,7 @@ describe('the dispatcher', () => {
       { kind: 'suspend_environment', state: 'failed', error: ENVIRONMENT_GONE, actor: USER },
       { kind: 'delete_environment', state: 'succeeded', error: null, actor: 'kubernetes:kubectl' },
     ])
-    assert.equal((await resourceOf('main')).spec.suspended, undefined)
+    assert.equal((await world.mustResource('main')).spec.suspended, undefined)
   })
 
   it('ends a suspend that comes after somebody began the deletion as overtaken', async () => {
@@ -72,9 +53,9 @@ describe('the dispatcher', () => {
     await world.requestCreate('main')
     service.wake()
     await world.until('main', ({ phase }) => phase === 'ready')
-    paused = true
-    const { metadata } = await resourceOf('main')
-    await kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: metadata.uid })
+    operator.paused = true
+    const { metadata } = await world.mustResource('main')
+    await world.kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: metadata.uid })
     await world.request('main', 'suspend')
     service.wake()
     const { operations } = await world.until('main', rows => rows.operations[1]?.state === 'failed')
@@ -103,7 +84,7 @@ describe('the dispatcher', () => {
       { verb: 'update', state: 'failed' },
       { verb: 'suspend', state: 'dispatched' },
     ])
-    assert.equal((await resourceOf('main')).spec.resources?.storage, '5Gi')
+    assert.equal((await world.mustResource('main')).spec.resources?.storage, '5Gi')
   })
 
   describe('that slept through the loss of its lease', () => {
@@ -161,13 +142,13 @@ describe('the dispatcher', () => {
       await world.requestUpdate('main', false)
       service.wake()
       await eventually(
-        () => resourceOf('main'),
+        () => world.mustResource('main'),
         ({ metadata, spec }) => metadata.generation === 3 && spec.deletionProtection === false,
         'carried',
       )
       slow.wakeUp()
       await slow.tried
-      const { metadata, spec } = await resourceOf('main')
+      const { metadata, spec } = await world.mustResource('main')
       assert.deepEqual([metadata.generation, spec.deletionProtection], [3, false])
     })
 
@@ -180,19 +161,11 @@ describe('the dispatcher', () => {
       await world.request('main', 'delete')
       service.wake()
       await world.until('main', ({ phase }) => phase === 'deleted')
-      await eventually(
-        () => world.resource(kubectl, 'main'),
-        seen => seen === undefined,
-        'gone',
-      )
+      await world.gone('main')
       await service.stop()
       slow.wakeUp()
       await slow.deleted
-      await eventually(
-        () => world.resource(kubectl, 'main'),
-        seen => seen === undefined,
-        'gone again',
-      )
+      await world.gone('main')
       assert.equal((await world.rows('main')).phase, 'deleted')
     })
   })
@@ -216,12 +189,12 @@ describe('the dispatcher', () => {
     const row = await world.requestCreate('main')
     service.wake(row)
     await world.until('main', ({ phase }) => phase === 'ready')
-    const { metadata } = await resourceOf('main')
+    const { metadata } = await world.mustResource('main')
     let writes = 0
     const over = new AbortController()
     const storm = (async () => {
       while (!over.signal.aborted) {
-        await kubectl.patch(
+        await world.kubectl.patch(
           environmentType,
           keyOfEnvironment('main'),
           { metadata: { annotations: { storm: String(++writes) } } },
@@ -243,7 +216,7 @@ describe('the dispatcher', () => {
     }
     over.abort()
     await storm
-    const { metadata: after, spec } = await resourceOf('main')
+    const { metadata: after, spec } = await world.mustResource('main')
     assert.equal(after.annotations['storm'], String(writes))
     assert.deepEqual([spec.deletionProtection, spec.suspended], [false, false])
     assert.deepEqual(await world.observed(), [])

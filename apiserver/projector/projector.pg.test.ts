@@ -4,21 +4,15 @@ import type { EnvironmentSpec } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
 import { OVERTAKEN } from '../../lib/model/operation.ts'
-import type { EmbeddedResourceStore } from '../../runtime/embedded/embedded-resource-store.ts'
 import { DispatchWorld, eventually, keyOfEnvironment, NAMESPACE, pathOf, USER } from '../../testkit/dispatch-world.ts'
-import { startStandinOperator } from '../../testkit/standin-operator.ts'
 
 describe('the projector', () => {
   let world: DispatchWorld
-  let kubectl: EmbeddedResourceStore
-  let paused: boolean
+  let operator: { paused: boolean }
 
   beforeEach(async () => {
     world = await DispatchWorld.create()
-    kubectl = world.client('kubectl')
-    paused = false
-    const operator = startStandinOperator(world.client('svc-operator'), () => paused)
-    world.onClose(() => operator.stop())
+    operator = world.startOperator()
   })
   afterEach(() => world.close())
 
@@ -29,25 +23,14 @@ describe('the projector', () => {
     await world.until(id, ({ phase }) => phase === 'ready')
     return service
   }
-  const resourceOf = async (id: string) => {
-    const resource = await world.resource(kubectl, id)
-    assert.ok(resource)
-    return resource
-  }
   const edit = async (id: string, spec: Readonly<Record<string, unknown>>) => {
-    const { metadata } = await resourceOf(id)
-    return kubectl.patch(environmentType, keyOfEnvironment(id), { spec }, { uid: metadata.uid })
+    const { metadata } = await world.mustResource(id)
+    return world.kubectl.patch(environmentType, keyOfEnvironment(id), { spec }, { uid: metadata.uid })
   }
   const deleteByHand = async (id: string) => {
-    const { metadata } = await resourceOf(id)
-    await kubectl.delete(environmentType, keyOfEnvironment(id), { uid: metadata.uid })
+    const { metadata } = await world.mustResource(id)
+    await world.kubectl.delete(environmentType, keyOfEnvironment(id), { uid: metadata.uid })
   }
-  const gone = (id: string) =>
-    eventually(
-      () => world.resource(kubectl, id),
-      seen => seen === undefined,
-      `${id} gone`,
-    )
   const brief = async () => (await world.audit()).map(({ actor, action, resource }) => `${actor} ${action} ${resource}`)
   const operationsOf = async (id: string) =>
     (await world.rows(id)).operations.map(({ kind, state, actor }) => `${kind} ${state} ${actor}`)
@@ -79,18 +62,18 @@ describe('the projector', () => {
 
   it('ends an operation that a change from outside makes unreachable', async () => {
     const service = await ready('main')
-    paused = true
+    operator.paused = true
     await world.request('main', 'suspend')
     service.wake()
     await eventually(
-      () => resourceOf('main'),
+      () => world.mustResource('main'),
       ({ spec }) => spec.suspended === true,
       'suspending',
     )
     await edit('main', { suspended: false })
     const { operations } = await world.until('main', rows => rows.operations[1]?.state === 'failed')
     assert.equal(operations[1]?.error, OVERTAKEN)
-    paused = false
+    operator.paused = false
     await eventually(brief, seen => seen.length === 1, 'recorded')
     assert.deepEqual(await brief(), ['kubernetes:kubectl external_change shop/main'])
   })
@@ -121,7 +104,7 @@ describe('the projector', () => {
         deletionPolicy: 'Retain',
       })
       if (isDown) await service.stop()
-      const { metadata } = await resourceOf('pr-1')
+      const { metadata } = await world.mustResource('pr-1')
       const expired = {
         type: 'Expired',
         status: 'True',
@@ -138,7 +121,7 @@ describe('the projector', () => {
         { uid: metadata.uid },
       )
       await sweeper.delete(environmentType, keyOfEnvironment('pr-1'), { uid: metadata.uid })
-      await gone('pr-1')
+      await world.gone('pr-1')
       if (isDown) await world.replica().ready()
       const { operations } = await world.until('pr-1', ({ phase }) => phase === 'deleted')
       assert.deepEqual(await operationsOf('pr-1'), [
@@ -157,7 +140,7 @@ describe('the projector', () => {
       assert.ok(swept)
       assert.equal(event?.metadata['operation_id'], swept.id)
       await eventually(
-        async () => (await kubectl.list(environmentType)).items.length,
+        async () => (await world.kubectl.list(environmentType)).items.length,
         left => left === 0,
         'nothing left',
       )
@@ -167,7 +150,7 @@ describe('the projector', () => {
       const service = await ready('main')
       if (isDown) await service.stop()
       await deleteByHand('main')
-      await gone('main')
+      await world.gone('main')
       if (isDown) await world.replica().ready()
       await world.until('main', ({ phase }) => phase === 'deleted')
       assert.deepEqual(await operationsOf('main'), [
@@ -179,18 +162,18 @@ describe('the projector', () => {
 
     it(`folds what vanished ${when} without a record as gone, by nobody knows whom`, async () => {
       const service = await ready('main')
-      paused = true
+      operator.paused = true
       if (isDown) await service.stop()
-      const { metadata } = await resourceOf('main')
+      const { metadata } = await world.mustResource('main')
       const finalizers = metadata.finalizers.filter(name => name !== ENVIRONMENT_FINALIZER)
-      await kubectl.patch(
+      await world.kubectl.patch(
         environmentType,
         keyOfEnvironment('main'),
         { metadata: { finalizers } },
         { uid: metadata.uid },
       )
       await deleteByHand('main')
-      assert.equal(await world.resource(kubectl, 'main'), undefined)
+      assert.equal(await world.resource(world.kubectl, 'main'), undefined)
       if (isDown) await world.replica().ready()
       const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
       assert.deepEqual(
@@ -215,7 +198,7 @@ describe('the projector', () => {
       retained_at: `/trash/${uid}`,
     })
     await eventually(
-      () => world.deletionRecords(kubectl),
+      () => world.deletionRecords(world.kubectl),
       records => records.length === 0,
       'record removed',
     )
@@ -228,7 +211,7 @@ describe('the projector', () => {
     const make = (id: string, namespace: string, organizationId = 'acme') => {
       const path = { ...pathOf(id), organizationId }
       const name = `${organizationId}.shop.${id}`
-      return kubectl.create(environmentType, { namespace, name, spec: { ...path, kind: 'staging' } })
+      return world.kubectl.create(environmentType, { namespace, name, spec: { ...path, kind: 'staging' } })
     }
     await make('elsewhere', 'another-namespace')
     await make('main', NAMESPACE, 'globex')
@@ -249,7 +232,10 @@ describe('the projector', () => {
     await world.database.transaction(sql => sql.rows('update projects set deleted_at = now()'))
     const registry = new Registry()
     await world.replica({ config: { lookAgainAfterMs: 50 }, registry }).ready()
-    await kubectl.create(environmentType, { ...keyOfEnvironment('main'), spec: { ...pathOf('main'), kind: 'staging' } })
+    await world.kubectl.create(environmentType, {
+      ...keyOfEnvironment('main'),
+      spec: { ...pathOf('main'), kind: 'staging' },
+    })
     await eventually(
       () => registry.metrics(),
       text => /^svc_environments_left_alone 1$/m.test(text),
@@ -267,16 +253,16 @@ describe('the projector', () => {
       spec: { ...pathOf('main'), kind: 'staging' },
     })
     await deleteByHand('main')
-    await gone('main')
+    await world.gone('main')
     const elsewhere = { namespace: 'another-namespace', name: 'globex.shop.main' }
-    const foreign = await kubectl.create(environmentType, {
+    const foreign = await world.kubectl.create(environmentType, {
       ...elsewhere,
       finalizers: [ENVIRONMENT_FINALIZER],
       spec: { ...pathOf('main'), organizationId: 'globex', kind: 'staging' },
     })
-    await kubectl.delete(environmentType, elsewhere, { uid: foreign.metadata.uid })
+    await world.kubectl.delete(environmentType, elsewhere, { uid: foreign.metadata.uid })
     await eventually(
-      () => world.deletionRecords(kubectl),
+      () => world.deletionRecords(world.kubectl),
       records => records.length === 2,
       'both recorded',
     )
@@ -286,7 +272,7 @@ describe('the projector', () => {
     await world.replica().ready()
     assert.deepEqual(await brief(), ['kubernetes:kubectl delete_environment shop/main'])
     assert.deepEqual(
-      (await world.deletionRecords(kubectl)).map(({ spec }) => spec.organizationId),
+      (await world.deletionRecords(world.kubectl)).map(({ spec }) => spec.organizationId),
       ['globex'],
       'what is not ours stays',
     )
@@ -297,11 +283,11 @@ describe('the projector', () => {
     await world.request('main', 'suspend')
     service.wake()
     await world.until('main', ({ phase }) => phase === 'suspended')
-    const { spec, metadata } = await resourceOf('main')
+    const { spec, metadata } = await world.mustResource('main')
     await deleteByHand('main')
     await world.until('main', ({ phase }) => phase === 'deleted')
-    await gone('main')
-    const copy = await kubectl.create(environmentType, { ...keyOfEnvironment('main'), spec })
+    await world.gone('main')
+    const copy = await world.kubectl.create(environmentType, { ...keyOfEnvironment('main'), spec })
     await world.until('main', ({ uid, phase }) => uid === copy.metadata.uid && phase === 'suspended')
     await world.request('main', 'resume')
     service.wake()
@@ -315,7 +301,7 @@ describe('the projector', () => {
     await world.request('main', 'delete')
     service.wake()
     await world.until('main', ({ phase }) => phase === 'deleted')
-    await gone('main')
+    await world.gone('main')
     const [operation] = await world.database.rows<{ id: string }>(
       `select id from operations where kind = 'create_environment'`,
     )
@@ -326,12 +312,12 @@ describe('the projector', () => {
       finalizers: [ENVIRONMENT_FINALIZER],
       spec: { ...pathOf('main'), kind: 'staging', request: { id: operation.id, seq: 1, verb: 'create' } },
     })
-    await gone('main')
+    await world.gone('main')
     assert.equal((await world.rows('main')).phase, 'deleted')
   })
 
   it('ends an operation at its deadline and never touches it again, whatever becomes of the environment', async () => {
-    paused = true
+    operator.paused = true
     await world.requestCreate('main')
     const service = world.replica()
     service.wake()
@@ -339,7 +325,7 @@ describe('the projector', () => {
     await world.database.transaction(sql => sql.rows(`update operations set deadline_at = now()`))
     const failed = await world.until('main', rows => rows.operations[0]?.state === 'failed')
     assert.match(failed.operations[0]?.error ?? '', /^deadline_exceeded: .*may still become ready/)
-    paused = false
+    operator.paused = false
     const after = await world.until('main', ({ phase }) => phase === 'ready')
     assert.deepEqual(after.operations, failed.operations)
   })
@@ -351,10 +337,10 @@ describe('the projector', () => {
       world.database.rows(`select relname, n_tup_ins + n_tup_upd + n_tup_del as n from pg_stat_user_tables
         where relname <> 'leases' order by relname`)
     const versions = () => world.database.rows('select id, xmin::text from environments order by id')
-    const before = [await written(), await versions(), (await kubectl.list(environmentType)).resourceVersion]
+    const before = [await written(), await versions(), (await world.kubectl.list(environmentType)).resourceVersion]
     await service.stop()
     await world.replica().ready()
-    const after = [await written(), await versions(), (await kubectl.list(environmentType)).resourceVersion]
+    const after = [await written(), await versions(), (await world.kubectl.list(environmentType)).resourceVersion]
     assert.deepEqual(after, before)
   })
 })
