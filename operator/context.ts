@@ -18,8 +18,6 @@ export interface OperatorPorts {
   readonly namespaces?: Namespaces
   /** Where environments' stories are told; left out where nobody listens. */
   readonly events?: Events
-  /** Whether data may be removed, where more than the resource decides. */
-  readonly mayRemoveData?: () => Promise<boolean>
   /** Where several operators run: settles once this one leads. Until then it only keeps its caches full. */
   readonly elected?: Promise<unknown>
 }

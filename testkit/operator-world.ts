@@ -43,7 +43,6 @@ export const operatorWorld = (
   options: {
     readonly namespaces?: Namespaces
     readonly events?: Events
-    readonly mayRemoveData?: () => Promise<boolean>
     /** Runs right after passwords were kept. */
     readonly afterCredentials?: (uid: string, kept: CredentialSet) => void
     /** Runs right after a status was written, before the operator goes on. */
@@ -89,7 +88,6 @@ export const operatorWorld = (
       recordsNamespace: CONFIG.namespace,
       namespaces: options.namespaces,
       events: options.events,
-      mayRemoveData: options.mayRemoveData,
       defaults: CONFIG.defaults,
       limits: CONFIG.limits,
       resyncMs: CONFIG.resyncMs,

@@ -82,15 +82,4 @@ describe('the story of an environment', () => {
     assert.ok(told.indexOf('TTLExpired') < told.indexOf('Deleting'), told.join())
     assert.equal(told.at(-1), 'DataRemoved')
   })
-
-  it('keeps the data of what nobody asked to delete', async () => {
-    const world = operatorWorld({ mayRemoveData: async () => false })
-    const key = await world.create({ deletionPolicy: 'Delete' })
-    await world.settle(key)
-    const { uid } = (await world.must(key)).metadata
-    await world.remove(key)
-    await world.settle(key)
-    assert.equal(world.host.retained.get(uid), `/trash/${uid}`)
-    assert.equal((await world.records())[0]?.spec.retained, true)
-  })
 })

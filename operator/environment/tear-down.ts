@@ -23,11 +23,6 @@ export interface TearDownPorts {
   readonly recordsNamespace: string
   /** Who is told what became of the data, where there is somebody to tell. */
   readonly events?: Events | undefined
-  /**
-   * Whether data may be removed just now, where something beyond the resource can forbid it: a kind that is being removed
-   * from the cluster takes every resource with it, and nobody asked for that.
-   */
-  readonly mayRemoveData?: (() => Promise<boolean>) | undefined
 }
 
 /** @returns whether the resource was let go; false: a process is still there, ask again */
@@ -37,8 +32,7 @@ export const tearDown = async (
   ports: TearDownPorts,
   nowMs: number,
 ): Promise<boolean> => {
-  const removes = policy === 'Delete' && (await (ports.mayRemoveData?.() ?? true))
-  const destroyed = await ports.host.destroy(instanceRef(environment), removes ? 'Delete' : 'Retain')
+  const destroyed = await ports.host.destroy(instanceRef(environment), policy)
   if (!destroyed.done) return false
   ports.events?.tell(instanceRef(environment), deletionStory(destroyed.retainedAt))
   await ports.credentials.delete(credentialOwner(environment))

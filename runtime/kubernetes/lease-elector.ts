@@ -28,6 +28,8 @@ export interface LeaseElectorOptions {
 export interface LeaseElector {
   /** Resolves once this process leads; never, when it is stopped before. */
   readonly elected: Promise<undefined>
+  /** Resolves once it is known who leads: this process or another one. */
+  readonly decided: Promise<void>
   /**
    * Resolves with the reason when somebody else leads after us, or the contender died: end the process then, since what it
    * remembers is out of date. Renewals that fail are not that: while they do, `mustLead` refuses.
@@ -57,7 +59,8 @@ export const startLeaseElector = async (options: LeaseElectorOptions): Promise<L
     term: memory,
   }
   const worker = new Worker(new URL('./lease-worker.ts', import.meta.url), { workerData: input })
-  const [elected, lost, stopped] = [
+  const [elected, decided, lost, stopped] = [
+    Promise.withResolvers<undefined>(),
     Promise.withResolvers<undefined>(),
     Promise.withResolvers<string>(),
     Promise.withResolvers<undefined>(),
@@ -78,8 +81,11 @@ export const startLeaseElector = async (options: LeaseElectorOptions): Promise<L
     if (message.type === 'elected') {
       log.info({}, 'This process leads')
       elected.resolve(undefined)
-    } else if (message.type === 'following') log.info({ holder: message.holder }, 'Another process leads')
-    else if (message.type === 'failed') {
+      decided.resolve(undefined)
+    } else if (message.type === 'following') {
+      log.info({ holder: message.holder }, 'Another process leads')
+      decided.resolve(undefined)
+    } else if (message.type === 'failed') {
       failures.inc({ name })
       log.warn({ why: message.why, leading: term.holds() }, 'Cannot look after the lease')
     } else if (message.type === 'lost') lost.resolve(`The lease ${namespace}/${name} was taken by ${message.to}`)
@@ -99,6 +105,7 @@ export const startLeaseElector = async (options: LeaseElectorOptions): Promise<L
 
   return {
     elected: elected.promise,
+    decided: decided.promise,
     lost: lost.promise,
     isLeading: () => term.holds(),
     mustLead: () => {

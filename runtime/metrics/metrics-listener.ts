@@ -1,4 +1,4 @@
-/** Metrics on a listener of their own, so that nobody who reaches the API reaches them. */
+/** Metrics, and what probes ask, on a listener of their own, so that nobody who reaches the API reaches them. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { collectDefaultMetrics, type Registry } from 'prom-client'
@@ -12,6 +12,8 @@ export interface MetricsListenerOptions {
   readonly host: string
   readonly port: number
   readonly registry: Registry
+  /** By path: answers why not, or undefined when all is well. */
+  readonly probes?: Readonly<Record<string, () => string | undefined>>
 }
 
 /** CPU, memory, event loop delay, garbage collection: once a process, whatever it composes. */
@@ -24,9 +26,16 @@ export const startMetricsListener = async ({
   host,
   port,
   registry,
+  probes = {},
 }: MetricsListenerOptions): Promise<MetricsListener> => {
   const server = createServer((request, response) => {
-    const path = request.url?.split('?')[0]
+    const path = request.url?.split('?')[0] ?? ''
+    const probe = Object.hasOwn(probes, path) ? probes[path] : undefined
+    if (probe !== undefined) {
+      const why = probe()
+      response.writeHead(why === undefined ? 200 : 503, { 'Content-Type': 'text/plain' }).end(`${why ?? 'ok'}\n`)
+      return
+    }
     if (path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD')) {
       response.writeHead(path === '/metrics' ? 405 : 404, path === '/metrics' ? { Allow: 'GET, HEAD' } : {}).end()
       return

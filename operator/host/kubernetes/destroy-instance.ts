@@ -19,6 +19,8 @@ export const destroyInstance = async (
   policy: DeletionPolicy,
 ): Promise<Destroyed> => {
   const { statefulSet, service, claim } = await certainObjectsOf(world, names)
+  // First: whatever becomes of the rest, by whose hand ever, what is to be kept is kept.
+  if (policy === 'Retain' && claim !== undefined && isInitialized(claim)) await keepVolume(world, claim)
   const pod = await podLeft(world, names)
   if (statefulSet !== undefined && statefulSet.metadata?.deletionTimestamp === undefined)
     await world.statefulSets.delete(keyIn(names, names.name), { uid: statefulSet.metadata?.uid ?? '' })

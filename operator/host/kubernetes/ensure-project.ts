@@ -27,6 +27,11 @@ export class Projects {
     return work
   }
 
+  /** Looks again at the next `ensure`. */
+  forget(namespace: string): void {
+    this.#done.delete(namespace)
+  }
+
   async #ensure(namespace: string): Promise<void> {
     const { operatorNamespace, exposure } = this.#world.settings
     const exposed = Object.values(exposure).some(({ type }) => type !== 'None')

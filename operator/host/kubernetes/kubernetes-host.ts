@@ -41,6 +41,8 @@ export interface KubernetesHost extends Host {
   watch(): Promise<void>
   /** Begins to keep the instances as they were asked for; only one operator at a time may. */
   keep(): void
+  /** Sees to what a project's namespace needs before anything else is read or written there; `afresh` whatever is known. */
+  prepare(namespace: string, options?: { readonly afresh?: boolean }): Promise<void>
   health(): ReturnType<WatchedCluster['health']>
   /** PEM of the authorities that clients may trust. */
   caCertificate(): Promise<string>
@@ -140,6 +142,11 @@ class OpenKubernetesHost implements KubernetesHost {
 
   keep(): void {
     this.#controller.start()
+  }
+
+  prepare(namespace: string, { afresh = false }: { readonly afresh?: boolean } = {}): Promise<void> {
+    if (afresh) this.#projects.forget(namespace)
+    return this.#projects.ensure(namespace)
   }
 
   health(): ReturnType<WatchedCluster['health']> {
