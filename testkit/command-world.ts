@@ -6,7 +6,6 @@ import { makeUser } from '../apiserver/commands/make-user.ts'
 import { putOrganization } from '../apiserver/commands/put-organization.ts'
 import { putProject } from '../apiserver/commands/put-project.ts'
 import type { CreateEnvironmentBody } from '../apiserver/contract/environments.ts'
-import { startDispatchAndProjection } from '../apiserver/dispatch/start-dispatch-and-projection.ts'
 import type { AuditEventRow } from '../apiserver/store/audit.ts'
 import { listAuditEvents } from '../apiserver/store/audit.ts'
 import type { Database, DatabaseOptions } from '../apiserver/store/database.ts'
@@ -17,7 +16,6 @@ import type { EnvironmentPath } from '../lib/model/identifiers.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
-import { OPERATOR_NAMESPACE } from './standin-operator.ts'
 
 const FIGURES = { cpu: '500m', memory: '256Mi', storage: '1Gi', maxConnections: 20 }
 
@@ -154,28 +152,6 @@ export const commandWorld = async (
     stop: async () => {
       await Promise.all(opened.map(database => database.stop()))
     },
-  }
-}
-
-/** The dependencies of a process that also carries what its commands write. Stop it before the world. */
-export const carrying = async (
-  world: CommandWorld,
-  store: ResourceStore,
-): Promise<{ readonly deps: CommandDependencies; readonly stop: () => Promise<void> }> => {
-  const service = startDispatchAndProjection({
-    database: world.plane.database,
-    store,
-    log: silentLog,
-    config: {
-      databaseUrl: world.plane.url('svc_api'),
-      operatorNamespace: OPERATOR_NAMESPACE,
-      clientName: 'svc-apiserver',
-    },
-  })
-  await service.ready()
-  return {
-    deps: { ...world.deps, store, wakeDispatcher: row => service.wake(row) },
-    stop: () => service.stop(),
   }
 }
 
