@@ -6,16 +6,32 @@ import { environmentKind } from './environment-type.ts'
 import type { KindDefinition } from './resource-type.ts'
 
 interface Schema {
+  readonly type?: string
+  readonly description?: string
+  readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
   readonly 'x-kubernetes-validations'?: readonly { rule: string; message: string; fieldPath?: string }[]
 }
 
-const rootSchema = (definition: KindDefinition<never>): Schema => {
-  const crd = customResourceDefinition(definition as unknown as KindDefinition<Resource>) as {
-    spec: { versions: { schema: { openAPIV3Schema: Schema } }[] }
-  }
-  return crd.spec.versions[0]!.schema.openAPIV3Schema
+interface Version {
+  readonly schema: { readonly openAPIV3Schema: Schema }
+  readonly additionalPrinterColumns: readonly { readonly name: string; readonly jsonPath: string }[]
 }
+
+const versionOf = (definition: KindDefinition<never>): Version => {
+  const crd = customResourceDefinition(definition as unknown as KindDefinition<Resource>) as {
+    spec: { versions: Version[] }
+  }
+  return crd.spec.versions[0]!
+}
+const rootSchema = (definition: KindDefinition<never>): Schema => versionOf(definition).schema.openAPIV3Schema
+
+/** The paths of fields that say nothing of themselves: what `kubectl explain` would show empty. */
+const undescribed = (schema: Schema, path = ''): string[] =>
+  Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => [
+    ...(path === '' && name === 'metadata' ? [] : (inner.description ?? '').length > 3 ? [] : [`${path}.${name}`]),
+    ...undescribed(inner.items ?? inner, `${path}.${name}`),
+  ])
 
 /** Every rule of a schema with the path of the field it names. */
 const rulesIn = (schema: Schema, path = ''): { rule: string; field: string; schema: Schema }[] => [
@@ -40,6 +56,21 @@ describe('customResourceDefinition', () => {
       const placed = rulesIn(root)
       assert.deepEqual(placed.map(({ rule }) => rule).sort(), definition.rules.map(({ cel }) => cel).sort())
       for (const { field } of placed) assert.ok(fieldAt(root, field) !== undefined, field)
+    })
+
+    it(`describes every field of ${definition.kind}, and prints columns of fields that exist`, () => {
+      const { schema, additionalPrinterColumns: columns } = versionOf(definition)
+      assert.deepEqual(
+        undescribed(schema.openAPIV3Schema).filter(path => !['.apiVersion', '.kind'].includes(path)),
+        [],
+      )
+      assert.ok(columns.length >= 3)
+      for (const { name, jsonPath } of columns) {
+        // A filter on a list of conditions: the type must be a word of ours, which the types see to.
+        const path = jsonPath.replace(/\[\?\(@\.type=="\w+"\)\]\.\w+$/, '')
+        const known = path.startsWith('.metadata.') || fieldAt(schema.openAPIV3Schema, path) !== undefined
+        assert.ok(known, `${name}: ${jsonPath}`)
+      }
     })
 
     it(`asks has() for every optional field that a rule of ${definition.kind} reads`, () => {

@@ -85,6 +85,11 @@ export class BoxProcess {
     return this.#child
   }
 
+  /** Where its metrics are. */
+  get metricsUrl(): string {
+    return `http://${this.environment['SERVICE_METRICS_LISTEN']}/metrics`
+  }
+
   /** What the process printed since its last start. */
   get output(): string {
     return this.#output

@@ -78,6 +78,8 @@ describe('a full disk of one environment', function () {
       assert.ok(Date.now() < until, `The condition says ${await reasonOf()}`)
       await sleep(100)
     }
+    const metrics = await (await fetch(box.metricsUrl)).text()
+    assert.match(metrics, /^svc_local_instances_disk_low [1-9]/m)
     assert.equal((await tenant.environment('other')).phase, 'ready')
     assert.deepEqual(await tenant.sql('other', session => session.rows('select 1 as one')), [{ one: 1 }])
     await tenant.createEnvironment('third')

@@ -26,4 +26,15 @@ describe('the documents', () => {
       )
     })
   }
+
+  it('docs/svc.service starts what is there, and lets databases outlive the control plane', () => {
+    const unit = readFileSync(join(root, 'docs', 'svc.service'), 'utf8')
+    const [, folder, program, script] = /^ExecStart=(\/opt\/svc)\/(\S+) (\S+)$/m.exec(unit) ?? []
+    assert.ok(program && script)
+    assert.match(unit, new RegExp(`^WorkingDirectory=${folder}$`, 'm'))
+    for (const path of [program, script]) assert.ok(existsSync(join(root, path)), path)
+    assert.match(unit, /^Environment=SERVICE_KEEP_DATABASES=1$/m)
+    // With the default systemd would end the databases along with the control plane.
+    assert.match(unit, /^KillMode=process$/m)
+  })
 })

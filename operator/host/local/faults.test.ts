@@ -240,6 +240,35 @@ describe('the local host, when things go wrong', function () {
     assert.deepEqual(processesOf(foldersOf(ref).data), [])
   })
 
+  it('removes data only once its last process is gone, however long that hangs', async () => {
+    const ref = newRef()
+    await host.stopAll({ keepDatabases: false })
+    host = await openTestHost(home, { times: { tick: 20, cleanStop: 700, firstRetry: 20 } })
+    await bringUp(host, ref)
+    const { root, data } = foldersOf(ref)
+    const pids = processesOf(data)
+    // Of a process that ended the entry may stay until we have heard of its end.
+    const living = (): number[] =>
+      pids.filter(pid => {
+        try {
+          return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+        } catch {
+          return false
+        }
+      })
+    kill(ref, 'SIGSTOP')
+    const over = new AbortController()
+    const going = host.destroy(ref, 'Delete').finally(() => over.abort())
+    let looks = 0
+    for (; !over.signal.aborted; looks++) {
+      if (!existsSync(data)) assert.deepEqual(living(), [], 'its data is gone and it still runs')
+      await sleep(10)
+    }
+    assert.deepEqual(await going, { done: true })
+    assert.ok(looks > 20, `it was gone after ${looks} looks: nothing hung`)
+    assert.equal(existsSync(root), false)
+  })
+
   it('tells why Postgres does not start, without paths, and starts it when the cause is gone', async () => {
     const ref = newRef()
     await bringUp(host, ref)

@@ -361,6 +361,8 @@ export class Instance {
 
   #tryLater(failure: InstanceFailure): void {
     this.#failure = failure
+    // Nobody looks at the disk of what does not run, and a full one may be why.
+    this.#readRoom().catch((error: unknown) => this.#complain('disk', error))
     this.#retry.later(() => this.#goOn())
     this.#become('down')
   }
