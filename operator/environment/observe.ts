@@ -60,12 +60,17 @@ export const observe = async (
   if (!needsProof(environment, wanted.suspended, known, settings))
     return Object.freeze({ ...seen, instance, recollection: known })
 
+  // Something that starts is looked at often.
+  const running = instance.state === 'running'
+  if (!running && known.credentialsKept)
+    return Object.freeze({ ...seen, instance, credentials: 'present' as const, recollection: known })
+
   const owner = credentialOwner(environment)
   const kept = await credentials.read(owner)
-  const published = kept === undefined || (await credentials.isPublished(owner, kept))
+  const published = kept === undefined || !running || (await credentials.isPublished(owner, kept))
   const applied = known.credentialsApplied || (environment.status?.everReady === true && kept?.next === undefined)
   const signIn: SignIn | undefined =
-    kept !== undefined && applied && instance.state === 'running'
+    kept !== undefined && applied && running
       ? await host.signIn(instanceRef(environment), kept.next ?? kept)
       : undefined
   return Object.freeze({
@@ -74,7 +79,7 @@ export const observe = async (
     credentials: standing(kept, published),
     keptRotation: kept?.rotation,
     signIn,
-    recollection: signIn === undefined ? known : withSignIn(known, signIn, settings.nowMs),
+    recollection: withSignIn({ ...known, credentialsKept: kept !== undefined }, signIn, settings.nowMs),
   })
 }
 

@@ -36,6 +36,8 @@ export interface Recollection {
   /** The figures (as text) that the host last took. */
   readonly startedWith: string | undefined
   readonly credentialsApplied: boolean
+  /** Passwords were seen or made: until something runs that they could be tried on, they are not read again. */
+  readonly credentialsKept: boolean
   /** When a sign-in last succeeded, epoch milliseconds. */
   readonly provenAtMs: number | undefined
   /** Sign-ins in a row that were refused or met nobody. */
@@ -51,6 +53,7 @@ export const blank = (uid: string, resyncMs: number, provenAtMs?: number): Recol
   uid,
   startedWith: undefined,
   credentialsApplied: false,
+  credentialsKept: false,
   provenAtMs,
   failedSignIns: 0,
   attempt: { since: '', failuresBefore: 0, stopped: false },
@@ -96,11 +99,13 @@ export const withObservation = (
   }
 }
 
-/** Takes in how a sign-in went. */
-export const withSignIn = (before: Recollection, signIn: SignIn, nowMs: number): Recollection =>
-  signIn.result === 'ok'
+/** Takes in how a sign-in went; undefined: none was tried. */
+export const withSignIn = (before: Recollection, signIn: SignIn | undefined, nowMs: number): Recollection => {
+  if (signIn === undefined) return before
+  return signIn.result === 'ok'
     ? { ...before, provenAtMs: nowMs, failedSignIns: 0, credentialsApplied: true }
     : { ...before, provenAtMs: undefined, failedSignIns: before.failedSignIns + 1 }
+}
 
 /** Takes in that an action was done. */
 export const withAction = (before: Recollection, action: Action): Recollection => {
@@ -112,7 +117,7 @@ export const withAction = (before: Recollection, action: Action): Recollection =
       return { ...calm, startedWith: undefined, provenAtMs: undefined, attempt: { ...calm.attempt, stopped: true } }
     case 'make-credentials':
     case 'prepare-rotation':
-      return { ...calm, credentialsApplied: false, provenAtMs: undefined }
+      return { ...calm, credentialsApplied: false, credentialsKept: true, provenAtMs: undefined }
     case 'apply-credentials':
       return { ...calm, credentialsApplied: true, provenAtMs: undefined }
     case 'promote-credentials':

@@ -4,6 +4,7 @@ import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { ANNOTATIONS, ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
 import { keyOf } from '../../lib/model/resource.ts'
+import { StoreError } from '../../runtime/store/store-error.ts'
 import { CREATED_MS } from '../../testkit/gen.ts'
 import { operatorWorld } from '../../testkit/operator-world.ts'
 import type { Namespaces } from './namespaces.ts'
@@ -435,6 +436,29 @@ describe('the environment reconciler', () => {
       await world.settle(key)
       assert.deepEqual(await world.records(), [])
       assert.deepEqual(world.calls(), ['store.patchStatus Environment'])
+    })
+
+    it('only watches an environment go whose namespace takes our rights along, and lets it go once nothing is left', async () => {
+      let terminating = false
+      const labels = { 'svc.internal/organization': 'acme', 'svc.internal/project': 'shop' }
+      const world = operatorWorld({
+        namespaces: { look: async () => ({ labels, terminating }), onChange: () => () => undefined },
+      })
+      const key = await world.create({ deletionPolicy: 'Retain' })
+      await world.settle(key)
+      const { uid } = (await world.must(key)).metadata
+      world.host.refuse('destroy', Infinity, new StoreError('Forbidden', 'no right'))
+      await world.remove(key)
+      await assert.rejects(world.reconcile(key), /no right/)
+      terminating = true
+      await world.reconcile(key)
+      assert.equal((await world.must(key)).status?.phase, 'deleting')
+      world.host.loseData(uid)
+      assert.equal(await world.settle(key), undefined)
+      assert.deepEqual(
+        (await world.records()).map(({ spec }) => [spec.retained, spec.retainedAt]),
+        [[true, 'the volumes of the namespace svc-acme-shop']],
+      )
     })
 
     it('lets such an environment go although it came with our finalizer', async () => {

@@ -13,7 +13,6 @@ import { decide } from './decide.ts'
 import type { Decision } from './decision.ts'
 import type { DefaultFigures } from './defaults.ts'
 import type { Limits } from './limits.ts'
-import type { Namespaces } from './namespaces.ts'
 import { instanceRef, observe } from './observe.ts'
 import type { Observed } from './observed.ts'
 import type { PhaseGauge } from './phase-metrics.ts'
@@ -25,7 +24,6 @@ import type { TearDownPorts } from './tear-down.ts'
 
 export interface ReconcilerOptions extends TearDownPorts {
   readonly reader: EnvironmentReader
-  readonly namespaces: Namespaces | undefined
   readonly defaults: DefaultFigures
   readonly limits: Limits
   /** How long an environment rests between two looks when nothing happens. */

@@ -12,6 +12,7 @@ import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import type { Destroyed, Host } from '../host/host.ts'
 import type { Events } from './events.ts'
+import type { Namespaces } from './namespaces.ts'
 import { credentialOwner, instanceRef } from './observe.ts'
 import { deletionStory } from './story.ts'
 
@@ -21,6 +22,8 @@ export interface TearDownPorts {
   readonly host: Host
   /** Where DeletionRecords go: nothing can be made in a namespace that is being deleted. */
   readonly recordsNamespace: string
+  /** Left out where namespaces are mere names. */
+  readonly namespaces?: Namespaces | undefined
   /** Who is told what became of the data, where there is somebody to tell. */
   readonly events?: Events | undefined
 }
@@ -32,13 +35,47 @@ export const tearDown = async (
   ports: TearDownPorts,
   nowMs: number,
 ): Promise<boolean> => {
-  const destroyed = await ports.host.destroy(instanceRef(environment), policy)
+  const destroyed = await unlessLeaving(
+    () => ports.host.destroy(instanceRef(environment), policy),
+    () => leftBehind(environment, policy, ports.host),
+    environment,
+    ports.namespaces,
+  )
   if (!destroyed.done) return false
   ports.events?.tell(instanceRef(environment), deletionStory(destroyed.retainedAt))
-  await ports.credentials.delete(credentialOwner(environment))
+  const forget = (): Promise<void> => ports.credentials.delete(credentialOwner(environment))
+  await unlessLeaving(forget, async () => undefined, environment, ports.namespaces)
   await leaveRecord(environment, destroyed, ports, nowMs)
   await release(environment, ports.store)
   return true
+}
+
+/**
+ * A namespace that is being deleted takes our right to work in it along, and cannot be given it again; everything in it goes
+ * by itself. Then it is only watched going.
+ */
+const unlessLeaving = async <T>(
+  work: () => Promise<T>,
+  instead: () => Promise<T>,
+  { metadata }: Environment,
+  namespaces: Namespaces | undefined,
+): Promise<T> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isStoreError(error, 'Forbidden') || namespaces === undefined) throw error
+    const namespace = await namespaces.look(metadata.namespace, { fresh: true })
+    if (namespace?.terminating === false) throw error
+    return await instead()
+  }
+}
+
+/** What a namespace that goes has left of an instance so far. Its volume was told to stay while the claim was there. */
+const leftBehind = async (environment: Environment, policy: DeletionPolicy, host: Host): Promise<Destroyed> => {
+  const { state } = await host.observe(instanceRef(environment))
+  const retained = policy === 'Retain' && environment.status?.everReady === true
+  const retainedAt = `the volumes of the namespace ${environment.metadata.namespace}`
+  return { done: state === 'absent', ...(retained ? { retainedAt } : {}) }
 }
 
 /**
