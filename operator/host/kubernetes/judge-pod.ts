@@ -75,7 +75,8 @@ export const failureIn = (
   lastWords: (text: string) => InstanceFailure | undefined,
 ): InstanceFailure | undefined => {
   const scheduled = conditionOf(pod, 'PodScheduled')
-  if (scheduled?.status === 'False')
+  // A scheduler that lost a race may say so of a pod that has its node.
+  if (scheduled?.status === 'False' && pod.spec?.nodeName === undefined)
     return { reason: 'Unschedulable', message: `No node takes the pod: ${tidy(scheduled.message ?? '')}` }
   const status = statusOf(pod)
   const waiting = status?.state?.waiting

@@ -19,6 +19,8 @@ export class KnownInstance {
   /** When the server is asked how it is again. */
   serverDueAt = 0
   disk: Disk | undefined
+  /** The volume that was to be kept when its claim was last seen. */
+  volumeToKeep: string | undefined
   /** Since when there is no pod although one is wanted. */
   missingSince: number | undefined
   /** What only a look beyond its pod tells. */

@@ -105,9 +105,15 @@ class OpenKubernetesHost implements KubernetesHost {
     const instance = this.#instance(ref)
     instance.destroying = true
     return instance.turns.take(async () => {
+      const { claim } = objectsOf(this.#world, instance.names)
+      if (policy === 'Retain' && claim !== undefined && isInitialized(claim))
+        instance.volumeToKeep = claim.spec?.volumeName
       const destroyed = await this.#retrying(() => destroyInstance(this.#world, instance.names, policy))
-      if (destroyed.done) this.#instances.delete(ref.uid)
-      return destroyed
+      if (!destroyed.done) return destroyed
+      this.#instances.delete(ref.uid)
+      // Its claim went by another hand: a namespace's, mostly. What is left of the data is its volume.
+      const volume = destroyed.retainedAt === undefined ? instance.volumeToKeep : undefined
+      return volume === undefined ? destroyed : { ...destroyed, retainedAt: `persistentvolume/${volume}` }
     })
   }
 
