@@ -1,0 +1,170 @@
+/** A cache that follows an API server through a proxy that harms its watches and lists: it comes to the same, always. */
+import assert from 'node:assert/strict'
+import type { V1ConfigMap } from '@kubernetes/client-node'
+import { Registry } from 'prom-client'
+import { apiCluster, type TestCluster } from '../../testkit/cluster.ts'
+import { type Exchange, type Fault, type FaultProxy, startFaultProxy } from '../../testkit/fault-proxy.ts'
+import { sized } from '../../testkit/full.ts'
+import { Cache } from '../controller/cache.ts'
+import { controlMetrics } from '../controller/metrics.ts'
+import { Reflector } from '../controller/reflector.ts'
+import { silentLog } from '../log/log.ts'
+import type { KubernetesApi } from './kubernetes-api.ts'
+import type { ObjectType } from './kubernetes-object.ts'
+import { type Observed, objectSource } from './object-source.ts'
+import { openKubernetesApi } from './open-kubernetes-api.ts'
+
+const configMaps: ObjectType<V1ConfigMap> = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' }
+
+const watches = ({ verb }: Exchange): boolean => verb === 'watch'
+const lists = ({ verb }: Exchange): boolean => verb === 'list'
+const both = ({ verb }: Exchange): boolean => verb === 'watch' || verb === 'list'
+
+const IDLE_MS = 1_500
+
+/** What is done to a stream or a call, how often. */
+const FAULTS: readonly [string, (exchange: Exchange) => boolean, Fault, number][] = [
+  ['nothing', () => false, { answer: 500 }, 0],
+  ['watches that are reset', watches, { watch: { kind: 'reset', after: 2 } }, 4],
+  ['watches that are reset before their first event', watches, { watch: { kind: 'reset', after: 0 } }, 3],
+  ['watches cut within a line', watches, { watch: { kind: 'cut', afterBytes: 1_500 } }, 4],
+  ['watches that end within a line', watches, { watch: { kind: 'truncated', after: 2 } }, 4],
+  ['watches with a line that is no JSON', watches, { watch: { kind: 'garbage', after: 2 } }, 4],
+  ['watches that end early', watches, { watch: { kind: 'closed', after: 2 } }, 4],
+  ['watches that fall silent', watches, { watch: { kind: 'half-open', after: 2 } }, 2],
+  ['watches that say 410', watches, { watch: { kind: 'gone', after: 2 } }, 4],
+  ['watches that tell everything twice', watches, { watch: { kind: 'duplicated' } }, 1],
+  ['watches that tell late', watches, { watch: { kind: 'delayed', ms: 200 } }, 1],
+  ['watches refused with 410', watches, { answer: 410, reason: 'Expired' }, 3],
+  ['watches refused with 500', watches, { answer: 500 }, 3],
+  ['watches refused with 429 and a time', watches, { answer: 429, retryAfterSeconds: 1 }, 2],
+  ['watches refused with 401', watches, { answer: 401 }, 3],
+  ['watches refused with 403', watches, { answer: 403 }, 3],
+  ['watches that never begin', watches, { before: 'half-open' }, 2],
+  ['lists and watches that are reset', both, { before: 'reset' }, 6],
+  ['lists that fail, after a 410', lists, { answer: 500 }, 8],
+]
+
+describe('a reflector of an API server, through a network that fails', function () {
+  this.timeout(120_000)
+  let cluster: TestCluster
+  let namespace: string
+  let proxy: FaultProxy
+  let api: KubernetesApi
+  beforeEach(async () => {
+    cluster = await apiCluster()
+    namespace = await cluster.namespace('kube')
+    proxy = await startFaultProxy(cluster.kubeconfig)
+    ;({ api } = await openKubernetesApi({ name: 'svc-test', version: '1', kubeconfig: proxy.kubeconfig }))
+  })
+  afterEach(async () => {
+    await api.close()
+    await proxy.stop()
+  })
+
+  const follow = async () => {
+    const registry = new Registry()
+    const cache = new Cache<Observed<V1ConfigMap>>({ log: silentLog })
+    const reflector = new Reflector({
+      ...objectSource(api, configMaps),
+      selector: { namespace },
+      sink: cache,
+      log: silentLog,
+      backoff: { baseMs: 20, capMs: 300 },
+      idleTimeoutMs: IDLE_MS,
+      listDeadlineMs: IDLE_MS,
+      metrics: controlMetrics(registry),
+    })
+    reflector.start()
+    await cache.waitForSync()
+    return { cache, reflector, registry }
+  }
+
+  /** Makes, changes and deletes, one after the other. */
+  const change = async (count: number): Promise<void> => {
+    const { objects } = cluster
+    for (let n = 0; n < count; n++) {
+      const key = { namespace, name: `c-${n % 7}` }
+      const there = await objects.get(configMaps, key)
+      if (there === undefined) await objects.create(configMaps, { metadata: key, data: { n: String(n) } })
+      else if (n % 3 === 0) await objects.delete(configMaps, key, { uid: there.metadata?.uid ?? '' })
+      else await objects.merge(configMaps, key, { data: { n: String(n) } })
+    }
+  }
+
+  const versions = (items: readonly { metadata?: { name?: string; resourceVersion?: string } }[]): string[] =>
+    items.map(({ metadata }) => `${metadata?.name}@${metadata?.resourceVersion}`).sort()
+
+  const converged = async (cache: Cache<Observed<V1ConfigMap>>): Promise<void> => {
+    const wanted = versions((await cluster.objects.list(configMaps, { namespace })).items)
+    for (const end = Date.now() + 30_000; Date.now() < end; await new Promise(resolve => setTimeout(resolve, 20)))
+      if (versions(cache.list()).join() === wanted.join()) return
+    assert.deepEqual(versions(cache.list()), wanted)
+  }
+
+  for (const [what, match, fault, times] of FAULTS)
+    it(`comes to what is there in spite of ${what}`, async () => {
+      const { cache, reflector, registry } = await follow()
+      try {
+        // A list comes only when a watch has said that it must.
+        if (match === lists) proxy.inject(watches, { watch: { kind: 'gone', after: 1 } }, 2)
+        const injection = proxy.inject(match, fault, times)
+        // The watch of the start was there before.
+        await reopened(reflector)
+        await change(sized(40, 200))
+        await converged(cache)
+        for (let round = 0; round < 50 && injection.count < times; round++) {
+          await change(14)
+          await converged(cache)
+        }
+        assert.equal(injection.count, times)
+        await converged(cache)
+        const health = reflector.health()
+        assert.ok(['watching', 'listing', 'backoff'].includes(health.state), health.state)
+        const missed = /^reflector_missed_events_total\{.*\} (\d+)$/m.exec(await registry.metrics())?.[1]
+        // Only what was never told can be missed: where no list was made but the first, nothing.
+        if (health.lists === 1) assert.equal(missed, '0')
+        if (times === 0) assert.equal(health.lists, 1)
+      } finally {
+        await reflector.stop()
+      }
+    })
+
+  /** Breaks the present watch and waits for its successor. */
+  const reopened = async (reflector: Reflector<Observed<V1ConfigMap>>): Promise<void> => {
+    const before = proxy.exchanges.length
+    await proxy.down()
+    await proxy.up()
+    while (proxy.exchanges.slice(before).every(({ verb }) => verb !== 'watch'))
+      await new Promise(resolve => setTimeout(resolve, 10))
+    assert.notEqual(reflector.health().state, 'stopped')
+  }
+
+  it('outlives an API server that is away, and learns what happened meanwhile', async () => {
+    const { cache, reflector } = await follow()
+    try {
+      await proxy.down()
+      await change(20)
+      await new Promise(resolve => setTimeout(resolve, 2_000))
+      assert.notEqual(reflector.health().state, 'stopped')
+      assert.ok(reflector.health().failingMs > 0)
+      await proxy.up()
+      await converged(cache)
+      await change(10)
+      await converged(cache)
+      assert.equal(reflector.health().failingMs, 0)
+      assert.equal(reflector.health().lists, 1)
+    } finally {
+      await reflector.stop()
+    }
+  })
+
+  it('leaves nothing behind when it is stopped: its watch ends at the API server', async () => {
+    const { reflector } = await follow()
+    await reflector.stop()
+    await api.close()
+    // `stop` of the proxy waits for every connection, and there is none.
+    await proxy.stop()
+    await proxy.up()
+  })
+})
