@@ -149,6 +149,12 @@ module.exports = {
       { path: PRODUCTION, pathNot: ['^runtime/kubernetes/', TEST_CODE] },
       { path: npm(['@kubernetes/client-node']), dependencyTypesNot: ['type-only'] },
     ),
+    rule(
+      'undici-in-runtime-kubernetes-only',
+      'everything else speaks HTTP through fetch; pools, deadlines and retries of the API server are one place',
+      { path: PRODUCTION, pathNot: ['^runtime/kubernetes/', TEST_CODE] },
+      { path: npm(['undici']) },
+    ),
     rule('nobody-imports-a-main', 'a main composes and starts; what others need stands elsewhere', {}, { path: '(^|/)main\\.ts$' }),
     rule('no-test-code-in-production', 'production code knows no test', below(PRODUCTION), { path: TEST_CODE }),
     rule(

@@ -58,6 +58,8 @@ export interface FaultProxy {
   readonly kubeconfig: string
   /** How many connections were opened so far. */
   readonly connections: number
+  /** How many of them are open. */
+  readonly openConnections: number
   /** Every call so far. */
   readonly exchanges: readonly Exchange[]
   /** The first rule that matches strikes; `times`: so often at most. */
@@ -228,6 +230,9 @@ export const startFaultProxy = async (kubeconfig: string): Promise<FaultProxy> =
     kubeconfig: path,
     get connections() {
       return connections
+    },
+    get openConnections() {
+      return sockets.size
     },
     exchanges,
     inject: (match, fault, times = Infinity) => add({ match, fault, left: times, count: 0 }),
