@@ -186,6 +186,29 @@ describe('environments', () => {
       assert.deepEqual([answer.status, answer.body.code], [409, 'not_a_preview'])
     })
 
+    it('what is set at creation cannot be changed: each field is named, and nothing is made anew', async () => {
+      await created(team.developer, 'fixed', { kind: 'preview' })
+      const before = await api.resource(ORG, PROJECT, 'fixed')
+      for (const [field, value] of Object.entries({
+        kind: 'production',
+        data_mode: 'snapshot',
+        region: 'elsewhere',
+        postgres_major: 17,
+        environment_id: 'other',
+        source_environment_id: null,
+        ttl_hours: 5,
+      })) {
+        const body = { deletion_policy: 'retain', [field]: value }
+        const answer = await team.owner.call('updateEnvironment', { params: at('fixed'), body })
+        assert.deepEqual([answer.status, answer.body.code], [400, 'validation_failed'], field)
+        assert.equal(answer.body.errors?.[0]?.pointer, `#/${field}`)
+      }
+      // Asked for as if it were new, by another kind: it is there already.
+      const again = await team.owner.call('createEnvironment', { body: creation('fixed', { kind: 'production' }) })
+      assert.deepEqual([again.status, again.body.code], [409, 'environment_exists'])
+      assert.deepEqual(await api.resource(ORG, PROJECT, 'fixed'), before)
+    })
+
     it('a change of nothing is refused', async () => {
       const answer = await team.developer.call('updateEnvironment', { params: at('first'), body: {} })
       assert.deepEqual([answer.status, answer.body.code], [400, 'validation_failed'])
