@@ -1,6 +1,8 @@
 /** The Secrets that hold an environment's passwords on Kubernetes: names, labels and what clients find in theirs. Pure. */
+
+import type { EnvironmentPath } from '../lib/model/identifiers.ts'
 import type { OwnerReference } from '../lib/model/resource.ts'
-import { API_VERSION, GROUP, instanceName, shortUid } from './metadata.ts'
+import { ANNOTATIONS, API_VERSION, environmentLabels, instanceName, LABELS, OPERATOR, shortUid } from './metadata.ts'
 
 /** An Environment, as far as its Secrets are named after it. */
 interface SecretOwner {
@@ -13,17 +15,19 @@ interface SecretOwner {
 const PORT = 5432
 const DATABASE = 'app'
 
-const instanceOf = ({ name }: SecretOwner): string => {
+const pathOf = ({ name }: SecretOwner): EnvironmentPath => {
   const [organizationId = '', projectId = '', environmentId = ''] = name.split('.')
-  return instanceName({ organizationId, projectId, environmentId })
+  return { organizationId, projectId, environmentId }
 }
+
+const instanceOf = (owner: SecretOwner): string => instanceName(pathOf(owner))
 
 /** A line of a .pgpass file escapes what would end its field. */
 const pgpassField = (text: string): string => text.replaceAll(/[\\:]/g, character => `\\${character}`)
 
 export const credentialSecrets = {
   /** Labels a Secret with the uid that it belongs to. */
-  uidLabel: `${GROUP}/uid`,
+  uidLabel: LABELS.uid,
 
   /** `app` is the tenant's and mounted by its programs; `ops` is ours, and what is in force. */
   names: (owner: SecretOwner): { readonly app: string; readonly ops: string } => {
@@ -33,8 +37,13 @@ export const credentialSecrets = {
 
   metadata: (
     owner: SecretOwner,
-  ): { readonly labels: Readonly<Record<string, string>>; readonly ownerReferences: readonly OwnerReference[] } => ({
-    labels: { [`${GROUP}/uid`]: owner.uid, 'app.kubernetes.io/managed-by': 'svc-operator' },
+  ): {
+    readonly labels: Readonly<Record<string, string>>
+    readonly annotations: Readonly<Record<string, string>>
+    readonly ownerReferences: readonly OwnerReference[]
+  } => ({
+    labels: { ...environmentLabels(pathOf(owner)), [LABELS.uid]: owner.uid, [LABELS.managedBy]: OPERATOR },
+    annotations: { [ANNOTATIONS.resource]: owner.name },
     ownerReferences: [{ apiVersion: API_VERSION, kind: 'Environment', name: owner.name, uid: owner.uid }],
   }),
 

@@ -48,7 +48,7 @@ interface Crd extends KubernetesObject {
 }
 
 /** On everything that tests make, so that a person can find what a killed run left. */
-export const TEST_LABEL = 'svc.internal/test-run'
+const TEST_LABEL = 'svc.internal/test-run'
 
 const opened = new Map<string, Promise<TestCluster>>()
 

@@ -17,6 +17,7 @@ export interface SecretLayout {
   names(owner: CredentialOwner): { readonly app: string; readonly ops: string }
   metadata(owner: CredentialOwner): {
     readonly labels: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
     readonly ownerReferences?: readonly OwnerReference[]
   }
   /** What clients find in the `app` Secret. */

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import type { V1ConfigMap, V1StatefulSet } from '@kubernetes/client-node'
 import { apiCluster, type TestCluster } from '../../testkit/cluster.ts'
+import { startFaultProxy } from '../../testkit/fault-proxy.ts'
 import { rejectsWith } from '../store/resource-store-fixture.contract.ts'
 import { isStoreError } from '../store/store-error.ts'
 import type { ObjectType } from './kubernetes-object.ts'
 import { kubernetesObjects } from './kubernetes-objects.ts'
+import { openKubernetesApi } from './open-kubernetes-api.ts'
 
 const configMaps: ObjectType<V1ConfigMap> = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' }
 const statefulSets: ObjectType<V1StatefulSet> = {
@@ -49,6 +51,21 @@ describe('kubernetesObjects on an API server', function () {
     assert.match(resourceVersion, /^\d+$/)
     const everywhere = await objects.list(configMaps, { labels })
     assert.equal(everywhere.items.length, 510)
+  })
+
+  it('lists everything at once when the snapshot is compacted away between two pages', async () => {
+    const proxy = await startFaultProxy(cluster.kubeconfig)
+    const { api } = await openKubernetesApi({ name: 'svc-test', version: '1', kubeconfig: proxy.kubeconfig })
+    try {
+      const expired = proxy.inject(({ query }) => query.has('continue'), { answer: 410, reason: 'Expired' })
+      const labels = { many: 'yes' }
+      const { items } = await kubernetesObjects(api, 'svc-test').list(configMaps, { namespace, labels })
+      assert.equal(new Set(items.map(({ metadata }) => metadata?.name)).size, 510)
+      assert.deepEqual([items.length, expired.count], [510, 1])
+    } finally {
+      await api.close()
+      await proxy.stop()
+    }
   })
 
   it('apply makes, changes and takes back its own fields, and leaves those of others', async () => {

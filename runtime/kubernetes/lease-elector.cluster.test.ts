@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Registry } from 'prom-client'
 import { apiCluster, type TestCluster } from '../../testkit/cluster.ts'
+import { startFaultProxy } from '../../testkit/fault-proxy.ts'
 import { silentLog } from '../log/log.ts'
 import { clusterAccess } from './cluster-access.ts'
 import type { KubernetesObject } from './kubernetes-object.ts'
@@ -105,9 +106,9 @@ describe('startLeaseElector on an API server', function () {
     return seen
   }
 
-  const local = async (identity: string): Promise<LeaseElector> =>
+  const local = async (identity: string, kubeconfig = cluster.kubeconfig): Promise<LeaseElector> =>
     startLeaseElector({
-      access: await clusterAccess(cluster.kubeconfig),
+      access: await clusterAccess(kubeconfig),
       namespace,
       name: 'contended',
       identity,
@@ -171,6 +172,46 @@ describe('startLeaseElector on an API server', function () {
       assert.equal(one.isLeading(), false)
     }
     await Promise.all([one.stop(), two.stop()])
+  })
+
+  it('while it cannot renew it refuses, and goes on afterwards when nobody else led meanwhile', async () => {
+    const proxy = await startFaultProxy(cluster.kubeconfig)
+    const one = await local('one', proxy.kubeconfig)
+    try {
+      await one.elected
+      one.mustLead()
+      await proxy.down()
+      await until(() => !one.isLeading())
+      assert.throws(() => one.mustLead(), /Does not hold the lease/)
+      await proxy.up()
+      await until(() => one.isLeading())
+      const two = await local('two')
+      await one.stop()
+      await two.elected
+      await two.stop()
+    } finally {
+      await proxy.stop()
+    }
+  })
+
+  it('while it cannot renew somebody else leads, and it learns that it lost', async () => {
+    const proxy = await startFaultProxy(cluster.kubeconfig)
+    const one = await local('one', proxy.kubeconfig)
+    try {
+      await one.elected
+      const two = await local('two')
+      await proxy.down()
+      await two.elected
+      assert.equal(one.isLeading(), false)
+      await two.stop()
+      // It could have the lease back, and yet another one led.
+      await proxy.up()
+      assert.match(await one.lost, /was taken by/)
+      assert.equal(one.isLeading(), false)
+      await one.stop()
+    } finally {
+      await proxy.stop()
+    }
   })
 
   it('a main loop that is blocked for longer than the lease lasts keeps it', async () => {
@@ -248,3 +289,8 @@ describe('startLeaseElector on an API server', function () {
     )
   })
 })
+
+const until = async (holds: () => boolean): Promise<void> => {
+  for (const end = Date.now() + 20_000; !holds(); await new Promise(resolve => setTimeout(resolve, 10)))
+    assert.ok(Date.now() < end, `not within 20 s: ${String(holds)}`)
+}
