@@ -23,11 +23,10 @@ import { type EnvironmentPath, environmentName } from '../lib/model/identifiers.
 import { type RequestVerb, SUPERSEDED } from '../lib/model/operation.ts'
 import type { ResourceKey } from '../lib/model/resource.ts'
 import { newId } from '../lib/model/time-ordered-id.ts'
-import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
-import { storeDatabase } from './embedded-store.ts'
+import { type DispatchPlace, embeddedPlace, type OpenPlace } from './dispatch-places.ts'
 import { OPERATOR_NAMESPACE, startStandinOperator } from './standin-operator.ts'
 
 const ORGANIZATION = 'acme'
@@ -67,19 +66,22 @@ export interface AuditRow {
 
 export class DispatchWorld {
   readonly controlPlane: ControlPlaneDatabase
-  readonly #storeUrl: string
-  readonly #clients = new Map<string, EmbeddedResourceStore>()
+  readonly #place: DispatchPlace
   readonly #closing: (() => Promise<unknown>)[] = []
 
-  private constructor(controlPlane: ControlPlaneDatabase, storeUrl: string) {
+  private constructor(controlPlane: ControlPlaneDatabase, place: DispatchPlace) {
     this.controlPlane = controlPlane
-    this.#storeUrl = storeUrl
-    this.#closing.push(() => controlPlane.database.stop())
+    this.#place = place
+    this.#closing.push(
+      () => controlPlane.database.stop(),
+      () => place.close(),
+    )
   }
 
-  static async create(): Promise<DispatchWorld> {
-    const [controlPlane, storeUrl] = await Promise.all([controlPlaneDatabase(), storeDatabase()])
-    const world = new DispatchWorld(controlPlane, storeUrl)
+  static async create(openPlace: OpenPlace = embeddedPlace): Promise<DispatchWorld> {
+    const project = { organizationId: ORGANIZATION, projectId: PROJECT, namespace: NAMESPACE }
+    const [controlPlane, place] = await Promise.all([controlPlaneDatabase(), openPlace(project)])
+    const world = new DispatchWorld(controlPlane, place)
     await insertOrganization(world.database, ORGANIZATION, ORGANIZATION)
     await insertProject(world.database, {
       organizationId: ORGANIZATION,
@@ -96,18 +98,18 @@ export class DispatchWorld {
     return this.controlPlane.database
   }
 
-  /** The client of the store that bears a name: one connection pool each. */
-  client(clientName: string): EmbeddedResourceStore {
-    const known = this.#clients.get(clientName)
-    if (known !== undefined) return known
-    const store = new EmbeddedResourceStore({ url: this.#storeUrl, clientName, pollEveryMs: 500 })
-    this.#clients.set(clientName, store)
-    this.#closing.push(() => store.close())
-    return store
+  /** The client of the store that bears a name. */
+  client(clientName: string): ResourceStore {
+    return this.#place.client(clientName)
+  }
+
+  /** The actor of a deletion that a client asked for, as far as the store keeps it. */
+  deleterActor(clientName: string): string {
+    return `kubernetes:${this.#place.deletedBy(clientName) ?? 'unknown'}`
   }
 
   /** What somebody outside the API does. */
-  get kubectl(): EmbeddedResourceStore {
+  get kubectl(): ResourceStore {
     return this.client('kubectl')
   }
 
@@ -131,6 +133,7 @@ export class DispatchWorld {
     const service = startDispatchAndProjection({
       database: options.database ?? this.database,
       store: options.store ?? this.client('svc-apiserver'),
+      namespaces: this.#place.projectNamespaces,
       log: silentLog,
       ...(options.registry && { registry: options.registry }),
       config: {
