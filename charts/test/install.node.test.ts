@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { stringify } from 'yaml'
+import { nodeCluster, type TestCluster } from '../../testkit/cluster.ts'
+import { type Helm, helms } from '../../testkit/helm.ts'
+import { kubectlOn } from '../../testkit/kubectl.ts'
+import { chartPath } from './render.ts'
+
+const NAME = 'acme.shop.main'
+
+/** The one release of a cluster: the charts are installed once for all of these, in order. */
+describe('the charts on a node', function () {
+  this.timeout(300_000)
+  let cluster: TestCluster
+  let helm: Helm
+  let kubectl: ReturnType<typeof kubectlOn>
+  let namespace: string
+  let project: string
+  let pod: { readonly name: string; readonly uid: string }
+  const run = (...args: string[]) => helm.must([...args, '--kubeconfig', cluster.kubeconfig, '--namespace', namespace])
+  const install = () => run('install', 'svc', chartPath('svc-platform'), '--wait', '--timeout', '4m')
+  const get = (where: string, what: string, path: string) =>
+    kubectl.must(['-n', where, 'get', ...what.split(' '), '-o', `jsonpath={${path}}`])
+  const until = (condition: string) =>
+    kubectl.must(['-n', project, 'wait', 'environment', NAME, `--for=${condition}`, '--timeout=120s'])
+  const sql = (statement: string) =>
+    kubectl.must([
+      ...['-n', project, 'exec', pod.name, '--', 'psql', '--no-psqlrc', '--tuples-only', '--no-align', '--quiet'],
+      ...['--username=postgres', '--dbname=app', `--command=${statement}`],
+    ])
+
+  before(async () => {
+    cluster = await nodeCluster()
+    await cluster.installKinds()
+    kubectl = kubectlOn(cluster.kubeconfig)
+    helm = (await helms()).at(-1)!
+    namespace = await cluster.namespace('pack', { 'pod-security.kubernetes.io/enforce': 'restricted' })
+    project = await cluster.namespace('pack', {
+      'svc.internal/organization': 'acme',
+      'svc.internal/project': 'shop',
+      'pod-security.kubernetes.io/enforce': 'restricted',
+    })
+    const adopt = ['--take-ownership', ...(helm.major >= 4 ? ['--force-conflicts'] : [])]
+    await run('install', 'svc-crds', chartPath('svc-crds'), ...adopt)
+  })
+  after(async () => {
+    for (const release of ['svc', 'svc-crds']) await run('uninstall', release, '--ignore-not-found')
+  })
+
+  it('become ready under restricted Pod Security, and helm test makes a preview', async () => {
+    const began = performance.now()
+    await install()
+    console.log(`      ready ${((performance.now() - began) / 1000).toFixed(1)} s after helm install`)
+    await run('test', 'svc')
+    const log = await kubectl.must(['-n', namespace, 'logs', 'svc-helm-test'])
+    assert.match(log, /^the preview is ready after [\d.]+ s$/m)
+    assert.match(log, /^the preview is gone after [\d.]+ s$/m)
+    await kubectl.must(['wait', 'namespace', 'svc-helm-test', '--for=delete', '--timeout=60s'])
+  })
+
+  it('take the first call with the token that the notes say how to make', async () => {
+    const inApi = ['-n', namespace, 'exec', 'deployment/svc-apiserver', '-c', 'apiserver', '--']
+    const token = (
+      await kubectl.must([...inApi, 'node', 'apiserver/new-user.ts', '--operator', 'you@example.com'])
+    ).trim()
+    const script = `fetch('http://127.0.0.1:8080/v1/organizations', { headers: { authorization: 'Bearer ' + process.argv[1] } })
+      .then(async answer => console.log(answer.status, await answer.text()))`
+    assert.match(await kubectl.must([...inApi, 'node', '-e', script, token]), /^200 \{"organizations":\[\]/)
+  })
+
+  it('give an environment that was made with kubectl alone', async () => {
+    const spec = { organizationId: 'acme', projectId: 'shop', environmentId: 'main', kind: 'staging' }
+    const metadata = { name: NAME, namespace: project }
+    const environment = { apiVersion: 'svc.internal/v1alpha1', kind: 'Environment', metadata, spec }
+    await kubectl.must(['apply', '-f', '-'], stringify(environment))
+    await until('condition=Ready')
+    const pods = 'pods -l app.kubernetes.io/name=svc-postgres'
+    pod = {
+      name: await get(project, pods, '.items[0].metadata.name'),
+      uid: await get(project, pods, '.items[0].metadata.uid'),
+    }
+    await sql('create table kept as select 42 as answer')
+  })
+
+  const untouched = async (after: string) => {
+    assert.equal(await get(project, `pod ${pod.name}`, '.metadata.uid'), pod.uid, `another pod after ${after}`)
+    assert.equal(await get(project, `pod ${pod.name}`, '.status.containerStatuses[0].restartCount'), '0', after)
+    assert.equal((await sql('select answer from kept')).trim(), '42', after)
+  }
+  const operator = () =>
+    get(namespace, 'pods -l app.kubernetes.io/component=operator', '.items[?(@.status.phase=="Running")].metadata.uid')
+
+  it('keep its pod through an upgrade of both programs, and a rollback', async () => {
+    const before = await operator()
+    const levels = ['apiServer', 'operator'].flatMap(program => [
+      '--set',
+      `${program}.settings.SERVICE_LOG_LEVEL=debug`,
+    ])
+    await run('upgrade', 'svc', chartPath('svc-platform'), '--wait', '--timeout', '4m', ...levels)
+    assert.notEqual(await operator(), before, 'the upgrade changed no pod of ours: it proves nothing')
+    await untouched('an upgrade')
+    await run('rollback', 'svc', '1', '--wait', '--timeout', '4m')
+    await untouched('a rollback')
+    assert.equal(await get(project, `environment ${NAME}`, '.status.phase'), 'ready')
+  })
+
+  it('leave it running when they are uninstalled, and take it up again when they are installed', async () => {
+    await run('uninstall', 'svc', '--wait')
+    assert.equal(await get(namespace, 'deployments', '.items'), '[]')
+    await untouched('an uninstall')
+    await install()
+    await untouched('another install')
+    await kubectl.must([
+      '-n',
+      project,
+      'patch',
+      'environment',
+      NAME,
+      '--type=merge',
+      '--patch',
+      '{"spec":{"suspended":true}}',
+    ])
+    await until('jsonpath={.status.phase}=suspended')
+    await kubectl.must([
+      '-n',
+      project,
+      'patch',
+      'environment',
+      NAME,
+      '--type=merge',
+      '--patch',
+      '{"spec":{"suspended":false}}',
+    ])
+    await until('condition=Ready')
+    assert.equal((await sql('select answer from kept')).trim(), '42')
+    await kubectl.must(['-n', project, 'delete', 'environment', NAME, '--timeout=120s'])
+  })
+
+  it('were refused nothing by the cluster', async () => {
+    for (const program of ['apiserver', 'operator']) {
+      const log = await kubectl.must(['-n', namespace, 'logs', `deployment/svc-${program}`, '--all-containers'])
+      // On a shared cluster there may be environments of others, whose namespaces are bound to another operator.
+      const ours = log.split('\n').filter(line => !/"namespace":"/.test(line) || line.includes(project))
+      assert.ok(ours.length > 1)
+      assert.doesNotMatch(ours.join('\n'), /is forbidden|cannot \w+ resource/, program)
+    }
+  })
+})
