@@ -61,6 +61,16 @@ describe('connection and usage', () => {
       assert.match(body.connection_uri, /@db\.example\.com:20002\/app\?sslmode=verify-full$/)
     })
 
+    it('has a way from outside, and the certificate that the endpoint itself tells', async () => {
+      const external = { host: 'nodes.example.com', port: 30001 }
+      const inside = { host: 'main.svc-acme.svc', port: 5432, sslmode: 'verify-full' as const }
+      await standing('exposed', { ...inside, external, caCertificate: 'PEM of the cluster' })
+      const { body } = await team.developer.call('getConnection', { params: at('exposed') })
+      assert.equal(body.ca_certificate, 'PEM of the cluster')
+      assert.match(body.connection_uri, /@main\.svc-acme\.svc:5432\/app\?sslmode=verify-full$/)
+      assert.match(body.external_uri ?? '', /^postgresql:\/\/app:.+@nodes\.example\.com:30001\/app\?sslmode=verify-ca$/)
+    })
+
     it('leaves an audit event for each read, and none for a refused one', async () => {
       const reads = async (): Promise<number> => {
         const { body } = await team.admin.call('listAuditEvents', { params: { org: ORG }, query: { limit: 200 } })

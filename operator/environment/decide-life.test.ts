@@ -5,6 +5,16 @@ import { fails, holds } from './conditions.ts'
 const OK = { result: 'ok' } as const
 
 const ROWS: readonly DecisionRow[] = [
+  {
+    because: 'a lost node is told, and nothing is done to what runs there',
+    given: [inPhase('ready'), everReady],
+    seen: {
+      instance: instance('failed', { failure: { reason: 'NodeLost', message: 'Node a does not answer' } }),
+      recollection: PROVEN,
+    },
+    phase: 'updating',
+    conditions: ['Ready=False/NodeLost', 'DatabaseReachable=False/NodeLost', 'Reconciling=True/Updating'],
+  },
   // Never ready
   {
     because: 'a new resource gets its finalizer before anything is made, and no status yet',

@@ -17,6 +17,15 @@ const reconcilingSince = (seconds: number): EnvironmentModifier =>
   inPhase('suspended', seconds, { Reconciling: holds('Resuming', ''), Suspended: holds('Suspended', '') })
 
 const ROWS: readonly DecisionRow[] = [
+  {
+    because: 'a stop that a lost node keeps from ending says so, and is not forced',
+    given: [inPhase('ready'), everReady, suspended, edited],
+    seen: {
+      instance: instance('stopping', { failure: { reason: 'NodeLost', message: 'Node a does not answer' } }),
+    },
+    phase: 'ready',
+    conditions: ['Ready=False/NodeLost', 'DatabaseReachable=False/NodeLost', 'Reconciling=True/Suspending'],
+  },
   // Suspend and resume
   ...(['ready', 'updating', 'failed_recoverable'] as const).map(
     (phase): DecisionRow => ({

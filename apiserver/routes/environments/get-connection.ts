@@ -1,7 +1,7 @@
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import { readConnection } from '../../commands/read-connection.ts'
 import type { Handlers } from '../../context.ts'
-import { connectionUri } from '../../tenant/connection-uri.ts'
+import { connectionUri, externalUri } from '../../tenant/connection-uri.ts'
 import { environmentPath } from './environment-path.ts'
 
 export const getConnection: Handlers['getConnection'] = async ({ params, call }, context) => {
@@ -9,12 +9,15 @@ export const getConnection: Handlers['getConnection'] = async ({ params, call },
   const credentials = await context.credentials.read({ namespace, name, uid })
   if (credentials === undefined)
     throw new DomainError('store_unavailable', 'The environment’s credentials cannot be read right now; try again')
-  const ca = status.endpoint.sslmode === 'disable' ? undefined : context.caCertificate
+  const { endpoint } = status
+  const ca = endpoint.sslmode === 'disable' ? undefined : (endpoint.caCertificate ?? context.caCertificate)
+  const external = externalUri(endpoint, credentials.app)
   return {
     status: 200,
     body: {
-      connection_uri: connectionUri(status.endpoint, credentials.app),
+      connection_uri: connectionUri(endpoint, credentials.app),
       ...(ca === undefined ? {} : { ca_certificate: ca }),
+      ...(external === undefined ? {} : { external_uri: external }),
     },
   }
 }

@@ -13,7 +13,8 @@ const measure = async (row: EnvironmentRow, context: ApiContext): Promise<Measur
   const credentials = await context.credentials.read({ namespace, name, uid })
   if (credentials === undefined) return undefined
   try {
-    const { caCertificate, tenantAddress: address } = context
+    const { tenantAddress: address } = context
+    const caCertificate = endpoint.caCertificate ?? context.caCertificate
     return await measureUsage({ endpoint, credential: credentials.ops, caCertificate, address })
   } catch (error) {
     context.log.warn({ err: error, environment: name }, 'Cannot measure the usage of an environment')

@@ -6,7 +6,12 @@ export const processGone: Check = ({ instance }) => {
     case 'stopped':
     case 'absent':
       return undefined
-    case 'stopping':
+    case 'stopping': {
+      // Why it does not end, where the host knows: a node that does not answer, mostly.
+      const { failure } = instance
+      if (failure !== undefined) return { about: 'DatabaseReachable', ...failure, outage: false }
+      return { reason: 'Suspending', message: 'Waiting for Postgres to stop', outage: false }
+    }
     case undefined:
       return { reason: 'Suspending', message: 'Waiting for Postgres to stop', outage: false }
     case 'starting':
