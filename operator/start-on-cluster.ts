@@ -20,6 +20,7 @@ import { clusterNamespaces } from './kubernetes/cluster-namespaces.ts'
 import { environmentEvents } from './kubernetes/environment-events.ts'
 import { fencedHost } from './kubernetes/fenced-host.ts'
 import { hostSettingsOf } from './kubernetes/host-settings-of.ts'
+import { namespaceProtection } from './kubernetes/namespace-protection.ts'
 import { projectCredentials } from './kubernetes/project-credentials.ts'
 import { startOperator } from './start.ts'
 
@@ -77,8 +78,12 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
     log,
     registry,
   })
+  const protection = namespaceProtection({
+    ...{ environments: operator.environments, claims: host.claims, namespaces, objects, log, metrics },
+  })
   const state = { standsBy: false, works: false, stopping: false }
   void elected.then(() => host.keep(), ignored)
+  void Promise.all([elected, operator.synced]).then(() => protection.start(), ignored)
   void Promise.all([elector.decided, seen, operator.synced]).then(() => (state.standsBy = true), ignored)
   void operator.ready().then(() => (state.works = true), ignored)
 
@@ -100,7 +105,7 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
     },
     stop: async () => {
       state.stopping = true
-      await Promise.all([operator.stop(), host.stopAll(), namespaces.stop()])
+      await Promise.all([operator.stop(), host.stopAll(), namespaces.stop(), protection.stop()])
       await recorder.stop()
       await elector.stop()
       await api.close()

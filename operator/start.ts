@@ -13,6 +13,8 @@ export interface Operator {
   /** Resolves once the caches are full, elected or not. */
   readonly synced: Promise<void>
   readonly health: EnvironmentController['health']
+  /** The environments, as they were seen last. */
+  readonly environments: EnvironmentController['cache']
   /** Ends every loop and waits for what runs; databases are left as they are. */
   stop(): Promise<void>
 }
@@ -33,6 +35,7 @@ export const startOperator = (config: OperatorConfig, ports: OperatorPorts): Ope
     ready: () => environments.ready,
     synced: environments.synced,
     health: environments.health,
+    environments: environments.cache,
     stop: async () => {
       stopped = true
       await Promise.all([environments.stop(), stopSweep?.()])

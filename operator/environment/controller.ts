@@ -27,6 +27,8 @@ export interface EnvironmentController {
   /** Resolves once the caches are full, elected or not. */
   readonly synced: Promise<void>
   readonly health: ControlLoops['health']
+  /** What is there, as it was seen last. */
+  readonly cache: Pick<Cache<Environment>, 'list' | 'subscribe'>
   /** Takes no more keys and waits for what runs. */
   stop(): Promise<void>
 }
@@ -83,6 +85,7 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
     ready,
     synced: loops.synced,
     health: loops.health,
+    cache,
     stop: async () => {
       unsubscribeHost()
       unsubscribeNamespaces?.()

@@ -3,6 +3,7 @@
  * annotations are its memory, so that any operator takes over where another one ended.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ANNOTATIONS, LABELS } from '../../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import type { ResourceKey } from '../../../lib/model/resource.ts'
@@ -44,6 +45,8 @@ export interface KubernetesHost extends Host {
   /** Sees to what a project's namespace needs before anything else is read or written there; `afresh` whatever is known. */
   prepare(namespace: string, options?: { readonly afresh?: boolean }): Promise<void>
   health(): ReturnType<WatchedCluster['health']>
+  /** Of all instances, and of environments that are gone. */
+  readonly claims: WatchedCluster['claims']
   /** PEM of the authorities that clients may trust. */
   caCertificate(): Promise<string>
   /** Ends everything; databases run on. */
@@ -87,18 +90,16 @@ class OpenKubernetesHost implements KubernetesHost {
     const instance = this.#instance(ref)
     return instance.turns.take(async () => {
       instance.destroying = false
-      await this.#bringUp(instance, {
-        ...spec,
-        image: spec.image ?? this.#world.settings.image,
-        kind: spec.kind ?? 'preview',
-      })
+      const { image } = this.#world.settings
+      const placed = { ...spec, image: spec.image ?? image, kind: spec.kind ?? 'preview' }
+      await this.#retrying(instance, () => this.#bringUp(instance, placed))
       this.#enqueue(instance)
     })
   }
 
   stop(ref: InstanceRef): Promise<void> {
     const instance = this.#instance(ref)
-    return instance.turns.take(() => this.#retrying(() => this.#bringDown(instance)))
+    return instance.turns.take(() => this.#retrying(instance, () => this.#bringDown(instance)))
   }
 
   destroy(ref: InstanceRef, policy: DeletionPolicy): Promise<Destroyed> {
@@ -108,7 +109,7 @@ class OpenKubernetesHost implements KubernetesHost {
       const { claim } = objectsOf(this.#world, instance.names)
       if (policy === 'Retain' && claim !== undefined && isInitialized(claim))
         instance.volumeToKeep = claim.spec?.volumeName
-      const destroyed = await this.#retrying(() => destroyInstance(this.#world, instance.names, policy))
+      const destroyed = await this.#retrying(instance, () => destroyInstance(this.#world, instance.names, policy))
       if (!destroyed.done) return destroyed
       this.#instances.delete(ref.uid)
       // Its claim went by another hand: a namespace's, mostly. What is left of the data is its volume.
@@ -141,6 +142,10 @@ class OpenKubernetesHost implements KubernetesHost {
   }
 
   // ---- of a cluster
+
+  get claims(): WatchedCluster['claims'] {
+    return this.#cluster.claims
+  }
 
   async watch(): Promise<void> {
     await this.#cluster.start()
@@ -208,22 +213,38 @@ class OpenKubernetesHost implements KubernetesHost {
       await this.#world.pods.delete(keyIn(names, names.pod), { uid: pod.metadata?.uid ?? '' })
   }
 
-  /** What was read a moment ago may be older than what is there: once more from the source. */
-  async #retrying<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * What was read a moment ago may be older than what is there, and somebody may have taken our rights in the namespace away:
+   * once more from the source, and with them.
+   */
+  async #retrying<T>({ names }: KnownInstance, work: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       try {
         return await work()
       } catch (error) {
-        if (!isStoreError(error, 'Conflict') || attempt >= 4) throw error
+        const forbidden = isStoreError(error, 'Forbidden')
+        if ((!forbidden && !isStoreError(error, 'Conflict')) || attempt >= 4) throw error
+        if (forbidden && !(await this.#rebound(names.namespace, attempt))) throw error
       }
     }
+  }
+
+  /** Makes our bindings in a namespace anew; a right that was just given is known everywhere within moments. */
+  async #rebound(namespace: string, attempt: number): Promise<boolean> {
+    try {
+      await this.prepare(namespace, { afresh: attempt === 0 })
+    } catch {
+      return false // A namespace that is being deleted takes none; what was refused is what there is to say.
+    }
+    await sleep(50 * 2 ** attempt)
+    return true
   }
 
   async #keep(key: ResourceKey): Promise<number> {
     const ref = refOf(key)
     if (ref === undefined) return Infinity
     const instance = this.#instance(ref)
-    const lookMs = await instance.turns.take(() => this.#retrying(() => keepInstance(this.#world, instance)))
+    const lookMs = await instance.turns.take(() => this.#retrying(instance, () => keepInstance(this.#world, instance)))
     const objects = objectsOf(this.#world, instance.names)
     if (objects.statefulSet === undefined && objects.pod === undefined && !instance.destroying && !instance.turns.busy)
       this.#instances.delete(ref.uid)

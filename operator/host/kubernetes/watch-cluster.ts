@@ -11,7 +11,7 @@ import type { Log } from '../../../runtime/log/log.ts'
 import { AuthoritySecret } from './authority-secret.ts'
 import type { ClusterWorld } from './cluster-world.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
-import { claims, pods, services, statefulSets } from './object-types.ts'
+import { type Claim, claims, pods, services, statefulSets } from './object-types.ts'
 
 export interface WatchOptions {
   readonly api: KubernetesApi
@@ -24,6 +24,8 @@ export interface WatchOptions {
 
 export interface WatchedCluster {
   readonly world: ClusterWorld
+  /** The claims of instances, those of environments that are gone too. */
+  readonly claims: Pick<Cache<Observed<Claim>>, 'list' | 'subscribe'>
   /** Resolves once all that is there was seen. */
   start(): Promise<void>
   stop(): Promise<void>
@@ -39,8 +41,10 @@ export const watchCluster = (
   const stopping = new AbortController()
   const reflectors: { start(): void; stop(): Promise<void>; health(): ReflectorHealth; readonly name: string }[] = []
   const caches: { waitForSync(signal: AbortSignal): Promise<void> }[] = []
-  const follow = <O extends KubernetesObject>(type: ObjectType<O>): LiveObjects<O> => {
-    const cache = new Cache<Observed<O>>({ log })
+  const follow = <O extends KubernetesObject>(
+    type: ObjectType<O>,
+    cache = new Cache<Observed<O>>({ log }),
+  ): LiveObjects<O> => {
     const reflector = new Reflector({
       ...objectSource(api, type),
       selector: { labels: { [LABELS.managedBy]: OPERATOR } },
@@ -57,11 +61,12 @@ export const watchCluster = (
     caches.push(cache)
     return new LiveObjects({ objects, type, cache, seenUpTo: () => reflector.health().resourceVersion })
   }
+  const seenClaims = new Cache<Observed<Claim>>({ log })
   const world: ClusterWorld = {
     statefulSets: follow(statefulSets),
     pods: follow(pods),
     services: follow(services),
-    claims: follow(claims),
+    claims: follow(claims, seenClaims),
     objects,
     settings,
     authority: new AuthoritySecret(objects, settings.operatorNamespace, now),
@@ -70,6 +75,7 @@ export const watchCluster = (
   }
   return {
     world,
+    claims: seenClaims,
     start: async () => {
       for (const reflector of reflectors) reflector.start()
       await Promise.all(caches.map(cache => cache.waitForSync(stopping.signal)))
