@@ -14,11 +14,17 @@ export const STATEFUL_SET: ObjectType<V1StatefulSet> = {
 const CONTAINER = 'postgres'
 const CONTROL = '/var/lib/postgresql/data/pgdata/global/pg_control'
 
-/** A process of the server is killed, so that it recovers; it cannot without its control file, and neither can its successors. */
+/**
+ * A process of the server is killed, so that it recovers; it cannot without its control file, and neither can its successors.
+ * A moment later, for its container ends by that, and with it whatever runs in there.
+ */
 const BREAK = `mv ${CONTROL} ${CONTROL}.aside
-for process in /proc/[0-9]*; do
-  if grep -q checkpointer "$process/cmdline"; then kill -9 "\${process#/proc/}"; fi
-done`
+(
+  sleep 0.3
+  for process in /proc/[0-9]*; do
+    if grep -qs checkpointer "$process/cmdline"; then kill -9 "\${process#/proc/}"; fi
+  done
+) >/dev/null 2>&1 &`
 
 /** Breaks the Postgres of an environment in its pod; answers how to mend it: by a pod that mounts the same claim. */
 export const breakPostgresInPod = async (

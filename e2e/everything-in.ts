@@ -84,15 +84,15 @@ const PASSING = new Set([
 /**
  * Objects as they would be in every run: passing fields out, words of this run replaced, contents of Secrets reduced to
  * their names.
- * @param words what stands in names and values only here, such as an id or a uid, and what to call it
+ * @param words what stands in names and values only here, such as an id or a uid, and what to call it; earlier ones may hold later ones
  */
 export const normalized = (
   objects: ReadonlyMap<string, KubernetesObject>,
-  words: Readonly<Record<string, string>>,
+  words: readonly (readonly [word: string, name: string])[],
 ): unknown => {
   const named = (text: string): string => {
     let result = text
-    for (const [word, name] of Object.entries(words)) result = result.replaceAll(word, name)
+    for (const [word, name] of words) result = result.replaceAll(word, name)
     return result
   }
   const plain = (value: unknown): unknown => {

@@ -36,6 +36,8 @@ export interface PodFakerOptions {
 /** A container that was killed ends with 128 + SIGKILL. */
 const KILLED = 137
 
+const AGAIN_MS = 100
+
 type Stage = 'new' | 'starting' | 'running' | 'ending'
 
 interface FakedPod {
@@ -80,11 +82,6 @@ export class PodFaker {
   /** What went wrong in the faker itself; a test looks at its end. */
   get failures(): readonly unknown[] {
     return this.#failures
-  }
-
-  /** Pods that run and say Ready. */
-  get ready(): number {
-    return [...this.#pods.values()].filter(({ stage }) => stage === 'running').length
   }
 
   /** Whether one of the pods with these labels is ready. */
@@ -158,7 +155,7 @@ export class PodFaker {
   }
 
   #advance(faked: FakedPod): void {
-    if (!this.#node.isThere) return
+    if (!this.#node.isThere || this.#pods.get(faked.pod.metadata!.uid!) !== faked) return
     const { pod } = faked
     const behaviour = this.#behaviour(pod)
     if (pod.metadata?.deletionTimestamp !== undefined) {
@@ -189,7 +186,11 @@ export class PodFaker {
       else faked.stage = 'new'
     }
     act().catch((error: unknown) => {
-      if (!signal.aborted && !isStoreError(error, 'NotFound', 'Conflict')) this.#failures.push(error)
+      if (signal.aborted || isStoreError(error, 'NotFound')) return
+      if (!isStoreError(error, 'Conflict', 'Unavailable', 'TooManyRequests')) this.#failures.push(error)
+      // A kubelet tries again as long as the pod is there.
+      faked.stage = 'new'
+      setTimeout(() => this.#advance(faked), AGAIN_MS)
     })
   }
 

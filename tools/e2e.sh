@@ -4,6 +4,7 @@
 #   SERVICE_TEST_API_KUBECONFIG  another one for what needs no running pods; by default the same
 #   E2E_LOAD_IMAGE               the command that puts a docker-archive on the nodes; the file's path is added to it.
 #                                By default that of kind; empty: the images are there already, and are not built
+#   E2E_KEEP=1                   leaves what was installed where it is, to look at; not on a kind cluster, which goes
 # Arguments narrow the files.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,0 +1,121 @@
+/** A cluster whose pods, volumes, network and Postgres servers are played, and an operator's own namespace on it. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { V1Service } from '@kubernetes/client-node'
+import type { Environment, EnvironmentSpec } from '../crds/environment.ts'
+import { environmentType } from '../crds/environment-type.ts'
+import { LABELS, labelValue } from '../crds/metadata.ts'
+import { environmentName } from '../lib/model/identifiers.ts'
+import type { RequestVerb } from '../lib/model/operation.ts'
+import type { ResourceKey } from '../lib/model/resource.ts'
+import type { ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
+import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resource-store.ts'
+import type { ResourceStore } from '../runtime/store/resource-store.ts'
+import { atEnd } from '../testkit/at-end.ts'
+import { startClaimFaker } from '../testkit/claim-faker.ts'
+import { apiCluster, type TestCluster } from '../testkit/cluster.ts'
+import { PodFaker } from '../testkit/pod-faker.ts'
+import { ServiceFaker } from '../testkit/service-faker.ts'
+
+const SERVICE: ObjectType<V1Service> = { apiVersion: 'v1', kind: 'Service', plural: 'services' }
+
+export interface FakedCluster {
+  readonly cluster: TestCluster
+  readonly store: ResourceStore
+  readonly pods: PodFaker
+  readonly services: ServiceFaker
+  /** Of the operator. */
+  readonly namespace: string
+  /** Fails with what went wrong in the fakers, if anything did. */
+  assertSound(): Promise<void>
+}
+
+/** Why there can be none here; undefined: there can. */
+export const whyNoFakedCluster = async (): Promise<string | undefined> => {
+  const { objects } = await apiCluster()
+  const { spec } = (await objects.get(SERVICE, { namespace: 'default', name: 'kubernetes' })) ?? {}
+  return spec?.clusterIP?.startsWith('127.') === true
+    ? undefined
+    : 'needs a cluster whose Services have loopback addresses (--service-cluster-ip-range=127.96.0.0/16), where servers are played'
+}
+
+let running: Promise<FakedCluster> | undefined
+
+/** The one of this test process; ended with it. */
+export const fakedCluster = (): Promise<FakedCluster> => (running ??= start())
+
+const start = async (): Promise<FakedCluster> => {
+  const cluster = await apiCluster()
+  await cluster.installKinds()
+  const namespace = await cluster.namespace('e2e-operator')
+  const pods = await PodFaker.start({ api: await cluster.open('pod-faker') })
+  const claims = startClaimFaker(await cluster.open('claim-faker'), { node: pods.node })
+  const services = ServiceFaker.start(await cluster.open('service-faker'), pods)
+  atEnd(async () => {
+    await services.stop()
+    await claims.stop()
+    await pods.stop()
+  })
+  return {
+    cluster,
+    store: new KubernetesResourceStore(cluster.api, 'svc-apiserver'),
+    pods,
+    services,
+    namespace,
+    assertSound: async () => {
+      assert.deepEqual([...pods.failures, ...claims.failures, ...services.failures], [])
+      assert.deepEqual(await services.strange(), [])
+    },
+  }
+}
+
+/** An environment in a project's namespace of its own, and what the API server would ask of it. */
+export class FakedEnvironment {
+  readonly faked: FakedCluster
+  readonly projectId: string
+  readonly key: ResourceKey
+  #seq = 0
+
+  private constructor(faked: FakedCluster, projectId: string, key: ResourceKey) {
+    this.faked = faked
+    this.projectId = projectId
+    this.key = key
+  }
+
+  /** Makes the namespace of a new project. */
+  static async prepare(faked: FakedCluster): Promise<FakedEnvironment> {
+    const projectId = `p${randomBytes(5).toString('hex')}`
+    const labels = { [LABELS.organization]: labelValue('org'), [LABELS.project]: labelValue(projectId) }
+    const namespace = await faked.cluster.namespace('e2e', labels)
+    const name = environmentName({ organizationId: 'org', projectId, environmentId: 'main' })
+    return new FakedEnvironment(faked, projectId, { namespace, name })
+  }
+
+  get(): Promise<Environment | undefined> {
+    return this.faked.store.get(environmentType, this.key)
+  }
+
+  /** Asks for something, as one operation of the API does. @returns when it was written */
+  async ask(verb: RequestVerb, change: Partial<EnvironmentSpec> = {}): Promise<void> {
+    const { store } = this.faked
+    const request = { id: `op-${this.#seq + 1}`, seq: ++this.#seq, verb }
+    if (verb === 'create') {
+      const spec = { organizationId: 'org', projectId: this.projectId, environmentId: 'main', kind: 'staging' as const }
+      await store.create(environmentType, { ...this.key, spec: { ...spec, ...change, request } })
+      return
+    }
+    const { uid } = (await this.get())!.metadata
+    await store.patch(environmentType, this.key, { spec: { ...change, request } }, { uid })
+    if (verb === 'delete') await store.delete(environmentType, this.key, { uid })
+  }
+
+  /** Whether the last thing that was asked for is done. @throws Error when it failed */
+  async isDone(): Promise<boolean> {
+    const environment = await this.get()
+    if (environment === undefined) return true
+    const { operation, observedGeneration } = environment.status ?? {}
+    if (operation?.seq !== this.#seq) return false
+    if (operation.outcome === 'failed') throw new Error(`${operation.id} failed: ${operation.message}`)
+    return operation.outcome === 'succeeded' && observedGeneration === environment.metadata.generation
+  }
+}

@@ -1,0 +1,139 @@
+/** The operator is killed after every single change that it makes, one after the other: the end is always the same. */
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { deletionRecordType } from '../crds/deletion-record-type.ts'
+import type { EnvironmentSpec } from '../crds/environment.ts'
+import { instanceName, shortUid } from '../crds/metadata.ts'
+import type { RequestVerb } from '../lib/model/operation.ts'
+import { type FaultProxy, startFaultProxy } from '../testkit/fault-proxy.ts'
+import { CountedChanges } from './counted-changes.ts'
+import { everythingIn, normalized } from './everything-in.ts'
+import { type FakedCluster, FakedEnvironment, fakedCluster, whyNoFakedCluster } from './faked-cluster.ts'
+import { OperatorProcess } from './operator-process.ts'
+
+/** What is asked for, after what. */
+const VERBS: Readonly<
+  Record<RequestVerb, { readonly before: readonly RequestVerb[]; readonly change: Partial<EnvironmentSpec> }>
+> = {
+  create: { before: [], change: {} },
+  suspend: { before: ['create'], change: { suspended: true } },
+  resume: { before: ['create', 'suspend'], change: { suspended: false } },
+  rotate: { before: ['create'], change: { credentialsRotation: 'once' } },
+  delete: { before: ['create'], change: {} },
+}
+
+const DEADLINE_MS = 60_000
+/** What an operator still writes when an operation is done comes within this time. */
+const QUIET_MS = 400
+
+describe('the operator dies after every change that it makes', function () {
+  this.timeout(600_000)
+  let faked: FakedCluster
+  let proxy: FaultProxy
+  let operator: OperatorProcess
+  let started = false
+
+  before(async function () {
+    const why = await whyNoFakedCluster()
+    if (why !== undefined) {
+      console.log(`    skipped: ${why}`)
+      return this.skip()
+    }
+    faked = await fakedCluster()
+    proxy = await startFaultProxy(faked.cluster.kubeconfig)
+    operator = await OperatorProcess.create({
+      kubeconfig: proxy.kubeconfig,
+      namespace: faked.namespace,
+      identity: 'the-only-one',
+    })
+    started = true
+    await operator.start()
+  })
+  after(async () => {
+    if (!started) return
+    await operator.stop()
+    await proxy.stop()
+    await faked.assertSound()
+  })
+
+  const done = async (environment: FakedEnvironment): Promise<void> => {
+    const until = Date.now() + DEADLINE_MS
+    while (!(await environment.isDone())) {
+      if (!operator.running) operator.launch()
+      assert.ok(Date.now() < until, `Not done: ${JSON.stringify((await environment.get())?.status)}\n${tail()}`)
+      await sleep(25)
+    }
+  }
+  const tail = (): string => operator.output.split('\n').slice(-15).join('\n')
+
+  /** Brings an environment to where the verb is asked for. */
+  const prepare = async (verb: RequestVerb): Promise<FakedEnvironment> => {
+    const environment = await FakedEnvironment.prepare(faked)
+    for (const earlier of VERBS[verb].before) {
+      await environment.ask(earlier, VERBS[earlier].change)
+      await done(environment)
+    }
+    await sleep(QUIET_MS)
+    return environment
+  }
+
+  /** All that is there at the end, as it would be in every run. */
+  const finalState = async (environment: FakedEnvironment, uid: string): Promise<unknown> => {
+    const { namespace, name } = environment.key
+    const path = { organizationId: 'org', projectId: environment.projectId, environmentId: 'main' }
+    const words = [
+      [namespace, 'NAMESPACE'],
+      [name, 'NAME'],
+      [instanceName(path), 'INSTANCE'],
+      [environment.projectId, 'PROJECT'],
+      [uid, 'UID'],
+      [shortUid(uid), 'SHORT-UID'],
+    ] as const
+    const records = await faked.store.list(deletionRecordType, { namespace: faked.namespace })
+    const mine = records.items.filter(record => record.spec.uid === uid)
+    return {
+      objects: normalized(await everythingIn(faked.cluster.api, namespace), words),
+      records: mine.map(({ spec }) => ({ cause: spec.cause, retained: spec.retained })),
+    }
+  }
+
+  /** Asks, waits for the end, and for the silence after it; the operator dies after this many changes. */
+  const run = async (
+    verb: RequestVerb,
+    environment: FakedEnvironment,
+    dieAfter?: number,
+  ): Promise<{ readonly found: unknown; readonly changes: readonly string[]; readonly died: boolean }> => {
+    let died = false
+    const act = (): void => {
+      died = true
+      operator.signal('SIGKILL')
+    }
+    const places = [environment.key.namespace, faked.namespace]
+    const counted = new CountedChanges(proxy, places, dieAfter === undefined ? undefined : { count: dieAfter, act })
+    const before = (await environment.get())?.metadata.uid
+    await environment.ask(verb, VERBS[verb].change)
+    const uid = before ?? (await environment.get())!.metadata.uid
+    await done(environment)
+    for (let seen = -1; seen !== counted.seen.length || !operator.running; ) {
+      seen = counted.seen.length
+      if (!operator.running) operator.launch()
+      await sleep(QUIET_MS)
+    }
+    counted.end()
+    return { found: await finalState(environment, uid), changes: counted.seen, died }
+  }
+
+  for (const verb of Object.keys(VERBS) as RequestVerb[])
+    it(`${verb}: dies after each change in turn`, async () => {
+      const { found: expected, changes } = await run(verb, await prepare(verb))
+      assert.ok(changes.length > 0, 'The operator changed nothing')
+      let deaths = 0
+      for (let count = 1; count <= changes.length; count++) {
+        const { found, died } = await run(verb, await prepare(verb), count)
+        if (died) deaths++
+        assert.deepEqual(found, expected, `after change ${count}, ${changes[count - 1]}`)
+      }
+      // Two status writes of an undisturbed run may be one in another: the last numbers may lie beyond the end.
+      assert.ok(deaths >= changes.length - 2, `${deaths} deaths at ${changes.length} changes`)
+    })
+})
