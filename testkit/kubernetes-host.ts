@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { API_VERSION, environmentLabels, LABELS } from '../crds/metadata.ts'
-import type { InstanceRef } from '../operator/host/host.ts'
+import { ANNOTATIONS, API_VERSION, environmentLabels, LABELS } from '../crds/metadata.ts'
+import type { InstanceRef, ObservedInstance } from '../operator/host/host.ts'
 import { DEFAULT_HOST_SETTINGS, type KubernetesHostSettings } from '../operator/host/kubernetes/host-settings.ts'
 import { instanceNames, POSTGRES_PORT } from '../operator/host/kubernetes/instance-names.ts'
 import { type KubernetesHost, openKubernetesHost } from '../operator/host/kubernetes/kubernetes-host.ts'
@@ -15,6 +15,7 @@ import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import { nodeCluster, type TestCluster } from './cluster.ts'
 import { kubectlOn } from './kubectl.ts'
+import { TEST_CREDENTIALS, TEST_SPEC, untilState } from './local-host.ts'
 
 /** Where a host's tests play. */
 export interface HostScene {
@@ -23,7 +24,10 @@ export interface HostScene {
   readonly namespace: string
   readonly settings: KubernetesHostSettings
   /** A host that follows the cluster and keeps its instances. */
-  open(changes?: { readonly objects?: KubernetesObjects; readonly now?: () => Date }): Promise<KubernetesHost>
+  open(changes?: {
+    readonly objects?: KubernetesObjects
+    readonly settings?: KubernetesHostSettings
+  }): Promise<KubernetesHost>
   /** An instance whose Environment is there, so that what it owns is not collected. */
   place(environmentId?: string): Promise<InstanceRef>
   podOf(ref: InstanceRef): Promise<Pod | undefined>
@@ -38,20 +42,20 @@ export const hostScene = async (room: string, changes: Partial<KubernetesHostSet
   const { [LABELS.environment]: _, ...project } = environmentLabels({ ...PATH, environmentId: 'none' })
   const namespace = await cluster.namespace(room, { ...project, 'pod-security.kubernetes.io/enforce': 'restricted' })
   const operatorNamespace = await cluster.namespace(`${room}-system`)
-  const settings = { ...DEFAULT_HOST_SETTINGS, operatorNamespace, ...changes }
+  // Another operator may be at work on the cluster: it sees nothing of ours.
+  const settings = { ...DEFAULT_HOST_SETTINGS, operatorNamespace, managedBy: namespace, ...changes }
   const { objects } = cluster
   return {
     cluster,
     namespace,
     settings,
-    open: async ({ objects: given, now } = {}) => {
+    open: async ({ objects: given, settings: others = settings } = {}) => {
       const api = await cluster.open('svc-operator')
       const host = openKubernetesHost({
         api,
         objects: given ?? kubernetesObjects(api, 'svc-operator'),
-        settings,
+        settings: others,
         log: silentLog,
-        ...(now === undefined ? {} : { now }),
       })
       await host.watch()
       host.keep()
@@ -72,7 +76,7 @@ export const hostScene = async (room: string, changes: Partial<KubernetesHostSet
         body: {
           apiVersion: API_VERSION,
           kind: 'Environment',
-          metadata: { name },
+          metadata: { name, annotations: { [ANNOTATIONS.paused]: 'true' } },
           spec: { ...path, kind: 'preview', suspended: true },
         },
       })
@@ -91,13 +95,20 @@ export const processIn = (pod: Pod | undefined): string | undefined => {
 
 /** Kills the server of a pod with SIGKILL from the node, which the pod itself cannot: it is process 1 there. */
 export const killServer = async (scene: HostScene, ref: InstanceRef): Promise<void> => {
-  const pod = await scene.podOf(ref)
-  const id = pod?.status?.containerStatuses?.[0]?.containerID?.replace(/^.*:\/\//, '')
-  if (id === undefined) throw new Error('Cannot crash Postgres: it has no container')
-  const found = readdirSync('/proc').filter(entry => /^\d+$/.test(entry) && isFirstOf(entry, id))
-  if (found.length > 0) for (const entry of found) process.kill(Number(entry), 'SIGKILL')
+  const found = await serverPids(scene, ref)
+  if (found.length > 0) for (const pid of found) process.kill(pid, 'SIGKILL')
   // The node is another machine: an immediate shutdown is as near as one gets.
   else await scene.kubectl(['exec', '-n', scene.namespace, instanceNames(ref).pod, '--', 'sh', '-c', 'kill -QUIT 1'])
+}
+
+/** The server's own process as this machine sees it; none where the node is another machine. */
+export const serverPids = async (scene: HostScene, ref: InstanceRef): Promise<number[]> => {
+  const pod = await scene.podOf(ref)
+  const id = pod?.status?.containerStatuses?.[0]?.containerID?.replace(/^.*:\/\//, '')
+  if (id === undefined) throw new Error('Cannot find Postgres: it has no container')
+  return readdirSync('/proc')
+    .filter(entry => /^\d+$/.test(entry) && isFirstOf(entry, id))
+    .map(Number)
 }
 
 const isFirstOf = (entry: string, containerId: string): boolean => {
@@ -117,6 +128,8 @@ export const queryService = async (
   sign: CredentialSet['app'],
   sql: string,
   database = 'app',
+  /** A client certificate; false: no encryption. */
+  tls?: { readonly cert: string; readonly key: string } | false,
 ): Promise<Record<string, unknown>[]> => {
   const [name = ''] = serviceHost.split('.')
   const service = await scene.cluster.objects.get(services, { namespace: scene.namespace, name })
@@ -126,7 +139,7 @@ export const queryService = async (
     user: sign.username,
     password: sign.password,
     database,
-    ssl: { ca: await host.caCertificate(), servername: serviceHost },
+    ssl: tls !== false && { ca: await host.caCertificate(), servername: serviceHost, ...tls },
     connectionTimeoutMillis: 10_000,
   })
   client.on('error', () => undefined)
@@ -230,4 +243,59 @@ export const tracesOf = async ({ cluster, namespace }: HostScene, ref: InstanceR
     for (const { metadata } of (await cluster.objects.list(type, selector)).items)
       found.push(`${type.plural}/${metadata?.name ?? ''}`)
   return found
+}
+
+/** Starts an instance, waits until it answers, sets its passwords, has a client sign in. */
+export const bringUpOn = async (
+  host: KubernetesHost,
+  ref: InstanceRef,
+  spec = TEST_SPEC,
+): Promise<ObservedInstance> => {
+  await host.start(ref, spec)
+  const observed = await untilState(host, ref, ['running'], SLOWEST_MS)
+  await host.applyCredentials(ref, TEST_CREDENTIALS)
+  await untilHolds(async () => (await host.signIn(ref, TEST_CREDENTIALS)).result === 'ok')
+  return observed
+}
+
+/** Longer than anything takes on a busy machine. */
+export const SLOWEST_MS = 120_000
+
+/** Asks until it holds. @throws Error when it does not for too long */
+export const untilHolds = async (holds: () => Promise<boolean> | boolean, deadlineMs = SLOWEST_MS): Promise<void> => {
+  const end = Date.now() + deadlineMs
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`It does not come about within ${deadlineMs} ms: ${String(holds)}`)
+    await sleep(50)
+  }
+}
+
+/** Counts the calls that change something. */
+export const counting = (
+  objects: KubernetesObjects,
+): { readonly objects: KubernetesObjects; readonly calls: string[] } => {
+  const calls: string[] = []
+  return {
+    calls,
+    objects: {
+      get: (type, key) => objects.get(type, key),
+      list: (type, selector) => objects.list(type, selector),
+      create: (type, object) => {
+        calls.push(`create ${type.kind}`)
+        return objects.create(type, object)
+      },
+      apply: (type, object, manager) => {
+        calls.push(`apply ${type.kind}`)
+        return objects.apply(type, object, manager)
+      },
+      merge: (type, key, patch, subresource) => {
+        calls.push(`merge ${type.kind}`)
+        return objects.merge(type, key, patch, subresource)
+      },
+      delete: (type, key, options) => {
+        calls.push(`delete ${type.kind}`)
+        return objects.delete(type, key, options)
+      },
+    },
+  }
 }

@@ -9,6 +9,7 @@ export const hostSettingsOf = (operatorNamespace: string, given: EnvironmentsSet
     Object.fromEntries(ENVIRONMENT_KINDS.map(kind => [kind, of(kind)])) as Record<EnvironmentKind, T>
   return {
     operatorNamespace,
+    managedBy: preset.managedBy,
     image: given.image ?? preset.image,
     imagePullPolicy: given.imagePullPolicy ?? preset.imagePullPolicy,
     imagePullSecrets: given.imagePullSecrets ?? preset.imagePullSecrets,

@@ -1,4 +1,5 @@
 import type { V1PodSpec, V1ServiceSpec } from '@kubernetes/client-node'
+import { OPERATOR } from '../../../crds/metadata.ts'
 import type { EnvironmentKind } from '../../../lib/model/environment.ts'
 
 /** Where pods may run, passed through to them as it is. */
@@ -29,6 +30,8 @@ export type Exposure =
 export interface KubernetesHostSettings {
   /** Namespace of the operator: where its authority is kept, and who may reach Postgres. */
   readonly operatorNamespace: string
+  /** The label by which an operator knows its own: of two in one cluster neither touches what is the other's. */
+  readonly managedBy: string
   /** The image of environments that name none. */
   readonly image: string
   readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never'
@@ -50,6 +53,7 @@ const all = <T>(value: T): Record<EnvironmentKind, T> => ({ production: value, s
 /** Settings with what almost everybody wants. */
 export const DEFAULT_HOST_SETTINGS: KubernetesHostSettings = {
   operatorNamespace: 'svc-system',
+  managedBy: OPERATOR,
   image: 'svc-postgres:17',
   imagePullPolicy: 'IfNotPresent',
   imagePullSecrets: [],

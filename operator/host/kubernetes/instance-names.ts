@@ -38,7 +38,7 @@ export interface InstanceNames {
 /** The port that Postgres listens on in its pod and its Service. */
 export const POSTGRES_PORT = 5432
 
-export const instanceNames = ({ key, uid, path }: InstanceRef): InstanceNames => {
+export const instanceNames = ({ key, uid, path }: InstanceRef, managedBy: string = OPERATOR): InstanceNames => {
   const { namespace } = key
   const name = instanceName(path)
   const keyed = `${name}-${shortUid(uid)}`
@@ -52,7 +52,7 @@ export const instanceNames = ({ key, uid, path }: InstanceRef): InstanceNames =>
     labels: {
       ...environmentLabels(path),
       [LABELS.uid]: uid,
-      [LABELS.managedBy]: OPERATOR,
+      [LABELS.managedBy]: managedBy,
       [LABELS.app]: POSTGRES_APP,
     },
     annotations: { [ANNOTATIONS.resource]: key.name },

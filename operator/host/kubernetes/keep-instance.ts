@@ -5,10 +5,10 @@
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { judgeLastWords } from '../../../runtime/postgres/last-words.ts'
 import { ConditionError, type InstanceFailure } from '../host.ts'
-import { type ClusterWorld, certainObjectsOf, keyIn } from './cluster-world.ts'
+import { type ClusterWorld, certainObjectsOf, isOurs, keyIn } from './cluster-world.ts'
 import { claimProblem, ensureClaim, growClaim, isInitialized, keepVolume } from './ensure-claim.ts'
 import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
-import { POSTGRES_PORT } from './instance-names.ts'
+import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
 import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf } from './judge-pod.ts'
 import type { KnownInstance } from './known-instance.ts'
 import { nodes, type Pod, type StatefulSet } from './object-types.ts'
@@ -32,7 +32,10 @@ const jittered = (ms: number): number => ms * (0.8 + 0.4 * Math.random())
 /** @returns when to look again, in milliseconds; Infinity: when something happens */
 export const keepInstance = async (world: ClusterWorld, instance: KnownInstance): Promise<number> => {
   const { names } = instance
-  const { statefulSet, pod } = await certainObjectsOf(world, names)
+  const { pod, claim, ...seen } = await certainObjectsOf(world, names)
+  // Whose label was taken away is not seen any more, and there all the same.
+  const hidden = seen.statefulSet === undefined && !instance.destroying && (pod !== undefined || claim !== undefined)
+  const statefulSet = hidden ? await readOwn(world, names) : seen.statefulSet
   if (pod !== undefined) await recordStop(world, names, pod)
   const wanted = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
   if (instance.destroying || wanted === undefined || statefulSet?.metadata?.deletionTimestamp !== undefined)
@@ -42,11 +45,16 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
   if (!wanted.running) {
     instance.answered = undefined
     instance.outerFailure = undefined
-    return claimLookMs
+    return Math.min(claimLookMs, pod === undefined ? Infinity : await judgeSurroundings(world, instance, pod))
   }
   const filesLookMs = await keepFiles(world, instance, wanted)
   const podLookMs = pod === undefined ? await missPod(world, instance) : await keepPod(world, instance, wanted, pod)
   return Math.min(claimLookMs, filesLookMs, podLookMs)
+}
+
+const readOwn = async (world: ClusterWorld, names: InstanceNames): Promise<StatefulSet | undefined> => {
+  const statefulSet = await world.statefulSets.read(keyIn(names, names.name))
+  return isOurs(statefulSet, names) ? statefulSet : undefined
 }
 
 const keepClaim = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted): Promise<number> => {
@@ -135,16 +143,22 @@ const isStuck = (statefulSet: StatefulSet | undefined, pod: Pod): boolean => {
 const judgeSurroundings = async (world: ClusterWorld, instance: KnownInstance, pod: Pod): Promise<number> => {
   const now = world.now().getTime()
   const nodeName = pod.spec?.nodeName
-  if (nodeName !== undefined && isSilent(pod, now)) {
+  const sinceMs = now - Date.parse(pod.metadata?.creationTimestamp ?? '')
+  const going = pod.metadata?.deletionTimestamp !== undefined
+  const waits = runOf(pod) === undefined && !hasRun(pod) && !going
+  if (nodeName !== undefined && (isSilent(pod, now) || (waits && sinceMs >= CONTAINER_LATE_MS))) {
     const lost = isLost(await world.objects.get(nodes, { namespace: '', name: nodeName }))
     instance.outerFailure = lost ? nodeLost(nodeName) : undefined
-    return NODE_EVERY_MS
+    if (lost || !waits) return NODE_EVERY_MS
   }
   instance.outerFailure = undefined
-  const waits = pod.status?.containerStatuses?.[0]?.state?.waiting?.reason === 'ContainerCreating'
-  const sinceMs = now - Date.parse(pod.metadata?.creationTimestamp ?? '')
-  if (nodeName === undefined || !waits || pod.metadata?.deletionTimestamp !== undefined) return Infinity
+  if (nodeName === undefined) return Infinity
+  // It is gone by then, or its kubelet does not do what it should.
+  if (going) return Math.max(NODE_EVERY_MS, dueMs(pod) + NODE_EVERY_MS - now)
+  if (!waits) return Infinity
   if (sinceMs < CONTAINER_LATE_MS) return CONTAINER_LATE_MS - sinceMs
+  // Kubelet says why itself.
+  if (pod.status?.containerStatuses?.[0]?.state?.waiting?.reason !== 'ContainerCreating') return Infinity
   instance.outerFailure = {
     reason: 'VolumeNotMounted',
     message: `The container is not made yet, mostly for want of a volume; the events of pod ${instance.names.pod} say why`,
@@ -154,12 +168,13 @@ const judgeSurroundings = async (world: ClusterWorld, instance: KnownInstance, p
 
 /** Kubelet has not done in time what it should, or somebody else says that the pod is not ready. */
 const isSilent = (pod: Pod, now: number): boolean => {
-  // Already set ahead by the grace that the pod has.
-  const due = pod.metadata?.deletionTimestamp
-  if (due !== undefined) return now > Date.parse(String(due)) + NODE_EVERY_MS
+  if (pod.metadata?.deletionTimestamp !== undefined) return now > dueMs(pod) + NODE_EVERY_MS
   const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready')
   return runOf(pod) !== undefined && ready?.status !== 'True' && (isUnresponsive(pod) || hasStarted(pod))
 }
+
+/** When a pod that is being deleted should be gone: its deletionTimestamp is set ahead by its grace. */
+const dueMs = (pod: Pod): number => Date.parse(String(pod.metadata?.deletionTimestamp))
 
 const hasStarted = (pod: Pod): boolean => pod.status?.containerStatuses?.[0]?.started === true
 

@@ -31,8 +31,8 @@ export class KnownInstance {
   /** What was last told to listeners. */
   told = ''
 
-  constructor(ref: InstanceRef) {
+  constructor(ref: InstanceRef, managedBy: string) {
     this.ref = ref
-    this.names = instanceNames(ref)
+    this.names = instanceNames(ref, managedBy)
   }
 }

@@ -177,12 +177,13 @@ class OpenKubernetesHost implements KubernetesHost {
 
   /** What is known, without remembering that it was asked for. */
   #peek(ref: InstanceRef): KnownInstance {
-    return this.#instances.get(ref.uid) ?? new KnownInstance(ref)
+    return this.#instances.get(ref.uid) ?? new KnownInstance(ref, this.#world.settings.managedBy)
   }
 
   #instance(ref: InstanceRef): KnownInstance {
     let instance = this.#instances.get(ref.uid)
-    if (instance === undefined) this.#instances.set(ref.uid, (instance = new KnownInstance(ref)))
+    if (instance === undefined)
+      this.#instances.set(ref.uid, (instance = new KnownInstance(ref, this.#world.settings.managedBy)))
     return instance
   }
 

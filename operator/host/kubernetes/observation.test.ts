@@ -133,9 +133,9 @@ describe('an instance as it is observed', () => {
 
   it('counts starts that failed since it last answered', () => {
     const crashed = (restartCount: number, answered?: Findings['answered']) => {
-      const status = { ...pod().status!.containerStatuses![0]!, restartCount }
-      const terminated = { state: { terminated: { exitCode: 1 } }, ready: false }
-      const given: Pod = { ...pod(), status: { containerStatuses: [{ ...status, ...terminated }] } }
+      const status = { name: 'postgres', image: 'x', imageID: 'y', containerID: 'c1', ready: false, restartCount }
+      const containerStatuses = [{ ...status, state: { terminated: { exitCode: 1 } } }]
+      const given = { metadata: pod().metadata!, status: { containerStatuses } }
       return observe({ statefulSet: statefulSet(true), pod: given }, { answered }).startFailures
     }
     assert.deepEqual([crashed(0), crashed(3), crashed(3, { id: 'c0', restarts: 2 })], [1, 4, 1])

@@ -1,5 +1,5 @@
 /** Follows the objects of all instances, by the operator's label, and gives them a world. */
-import { LABELS, OPERATOR } from '../../../crds/metadata.ts'
+import { LABELS } from '../../../crds/metadata.ts'
 import { Cache } from '../../../runtime/controller/cache.ts'
 import type { ControlMetrics, ReflectorHealth } from '../../../runtime/controller/observers.ts'
 import { Reflector } from '../../../runtime/controller/reflector.ts'
@@ -47,7 +47,7 @@ export const watchCluster = (
   ): LiveObjects<O> => {
     const reflector = new Reflector({
       ...objectSource(api, type),
-      selector: { labels: { [LABELS.managedBy]: OPERATOR } },
+      selector: { labels: { [LABELS.managedBy]: settings.managedBy } },
       sink: cache,
       log,
       metrics,
