@@ -99,7 +99,9 @@ export class LeaseKeeper {
 
   async #run(): Promise<void> {
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
-      const client = new pg.Client({
+      // A notification may be sent while a renewal is under way. The driver's types do not know `pipeline` yet.
+      const settings: pg.ClientConfig & { pipeline: boolean } = {
+        pipeline: true,
         connectionString: this.#options.connectionString,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
         query_timeout: CONNECT_TIMEOUT_MS,
@@ -107,7 +109,8 @@ export class LeaseKeeper {
         lock_timeout: CONNECT_TIMEOUT_MS,
         keepAlive: true,
         application_name: `svc lease ${this.#options.name}`,
-      })
+      }
+      const client = new pg.Client(settings)
       // Without a listener a connection that breaks would end the process.
       client.on('error', () => this.#alarm.abort())
       try {
