@@ -337,14 +337,21 @@ export const describeProjector = (where: string, openPlace: OpenPlace): void => 
     it('writes nothing while nothing changes, a new start included', async () => {
       const service = await ready('main')
       await ready('staging')
-      const written = () =>
-        world.database.rows(`select relname, n_tup_ins + n_tup_upd + n_tup_del as n from pg_stat_user_tables
-        where relname <> 'leases' order by relname`)
-      const versions = () => world.database.rows('select id, xmin::text from environments order by id')
-      const before = [await written(), await versions(), (await world.kubectl.list(environmentType)).resourceVersion]
+      // Every version of every row that we may read: the server's own counters of writes come late.
+      const written = async (): Promise<Record<string, unknown>> => {
+        const tables = await world.database.rows<{ name: string }>(
+          `select tablename as name from pg_tables
+            where schemaname = 'public' and tablename <> 'leases' and has_table_privilege(format('%I.%I', schemaname, tablename), 'select')`,
+        )
+        const seen: Record<string, unknown> = {}
+        for (const { name } of tables)
+          seen[name] = await world.database.rows(`select xmin::text, ctid::text from ${name} order by 2`)
+        return seen
+      }
+      const before = [await written(), (await world.kubectl.list(environmentType)).resourceVersion]
       await service.stop()
       await world.replica().ready()
-      const after = [await written(), await versions(), (await world.kubectl.list(environmentType)).resourceVersion]
+      const after = [await written(), (await world.kubectl.list(environmentType)).resourceVersion]
       assert.deepEqual(after, before)
     })
   })
