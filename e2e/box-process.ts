@@ -75,7 +75,12 @@ export class BoxProcess {
   /** A started one. */
   static async start(options: BoxOptions = {}): Promise<BoxProcess> {
     const box = await BoxProcess.create(options)
-    await box.start()
+    try {
+      await box.start()
+    } catch (error) {
+      await box.remove() // nobody else has it in hand
+      throw error
+    }
     return box
   }
 
