@@ -1,5 +1,5 @@
 /**
- * A port of this machine that leads through the API server to a ready pod of a Service, like `kubectl port-forward`, but each
+ * A port of this machine that leads through the API server to a pod of a Service, like `kubectl port-forward`, but each
  * connection for itself: pods may come and go. Needs nothing of the network between here and the cluster's.
  */
 import { once } from 'node:events'
@@ -29,16 +29,20 @@ export interface ServiceDoor {
   close(): Promise<void>
 }
 
-const isReady = ({ metadata, status }: V1Pod): boolean =>
-  metadata?.deletionTimestamp === undefined &&
+const isThere = ({ metadata, status }: V1Pod): boolean =>
+  metadata?.deletionTimestamp === undefined && status?.phase === 'Running'
+
+const isReady = ({ status }: V1Pod): boolean =>
   status?.conditions?.some(({ type, status: met }) => type === 'Ready' && met === 'True') === true
 
-/** A ready pod of a Service, and its port. @throws Error when there is none */
+/** A pod that a Service leads to, and its port. @throws Error when there is none */
 const podOf = async ({ objects }: ClusterHandles, service: ObjectKey): Promise<{ pod: string; port: number }> => {
   const { spec } = (await objects.get(SERVICE, service)) ?? {}
   if (spec?.selector === undefined) throw new Error(`There is no Service ${service.namespace}/${service.name}`)
   const { items } = await objects.list(POD, { namespace: service.namespace, labels: spec.selector })
-  const pod = items.find(isReady)
+  const running = items.filter(isThere)
+  // Kubelet may see a moment later than everybody else that a server answers.
+  const pod = running.find(isReady) ?? (spec.publishNotReadyAddresses === true ? running[0] : undefined)
   if (pod === undefined) throw new Error(`No pod of ${service.namespace}/${service.name} is ready`)
   const wanted = spec.ports?.[0]?.targetPort ?? spec.ports?.[0]?.port
   const ports = pod.spec?.containers.flatMap(container => container.ports ?? []) ?? []
