@@ -63,7 +63,7 @@ mapfile -t files < <(
   find crds runtime operator apiserver testkit tools -name '*.cluster.test.ts' | sort
   find e2e charts -name '*.cluster.test.ts' | sort
   find crds runtime operator apiserver testkit tools -name '*.node.test.ts' | sort
-  find e2e -name '*.node.test.ts' | sort
   find images charts -name '*.node.test.ts' | sort
+  find e2e -name '*.node.test.ts' | sort
 )
 mocha "${files[@]}"

@@ -33,6 +33,9 @@ describe('the charts on a node', function () {
     await cluster.installKinds()
     kubectl = kubectlOn(cluster.kubeconfig)
     helm = (await helms()).at(-1)!
+    const releases = await helm.must(['list', '--all-namespaces', '--kubeconfig', cluster.kubeconfig])
+    // One a cluster: this one would take over what is somebody else's.
+    assert.doesNotMatch(releases, /\bsvc-(platform|crds)-/, 'the charts are installed on this cluster already')
     namespace = await cluster.namespace('pack', { 'pod-security.kubernetes.io/enforce': 'restricted' })
     project = await cluster.namespace('pack', {
       'svc.internal/organization': 'acme',

@@ -21,6 +21,8 @@ describe('a release of the charts', function () {
     await cluster.installKinds()
     kubectl = kubectlOn(cluster.kubeconfig)
     all = await helms()
+    const releases = await all[0]!.must(['list', '--all-namespaces', '--kubeconfig', cluster.kubeconfig])
+    assert.doesNotMatch(releases, /\bsvc-(platform|crds)-/, 'the charts are installed on this cluster already')
   })
 
   /** A release of both charts in a namespace of its own, with one environment that it shall not touch. */
