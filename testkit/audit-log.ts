@@ -64,13 +64,17 @@ export const auditLogOf = (cluster: 'node' | 'api'): string | undefined =>
   process.env[cluster === 'api' ? 'SERVICE_TEST_API_AUDIT_LOG' : 'SERVICE_TEST_AUDIT_LOG'] ||
   (cluster === 'api' && process.env['SERVICE_TEST_API_KUBECONFIG'] === undefined ? auditLogOf('node') : undefined)
 
-/** Reads what was written since it was opened. */
+/** Reads what was written since it was opened, or since an earlier place. */
 export class AuditLog {
   readonly #path: string
   readonly #begin: number
 
-  constructor(path: string) {
+  constructor(path: string, begin?: number) {
     this.#path = path
+    if (begin !== undefined) {
+      this.#begin = begin
+      return
+    }
     const file = openSync(path, 'r')
     this.#begin = fstatSync(file).size
     closeSync(file)

@@ -1,0 +1,81 @@
+/** What our accounts may do is what they do, and secrets outside of projects are nobody's of ours. Runs after the scenarios. */
+import assert from 'node:assert/strict'
+import { AuditLog, auditLogOf } from '../testkit/audit-log.ts'
+import { privilegesOf, usedPrivileges } from './privileges.ts'
+import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
+import { Tenant } from './tenant.ts'
+
+const ACCOUNTS = ['svc-operator', 'svc-apiserver'] as const
+
+/** Granted for what no run of tests on one small cluster comes to. */
+const FOR_OTHER_DAYS: ReadonlySet<string> = new Set([
+  // A volume grows where its class allows it; whether it does is looked up then.
+  'storage.k8s.io/storageclasses get',
+  // After 30 days.
+  'svc.internal/deletionrecords delete',
+])
+
+const bindingTo = (role: string, namespace: string): string =>
+  JSON.stringify({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'svc-operator', namespace },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects: [{ kind: 'ServiceAccount', name: 'svc-operator', namespace: RELEASE_NAMESPACE }],
+  })
+
+describe('privileges', function () {
+  this.timeout(120_000)
+  let release: Release
+  before(async () => {
+    release = await installedRelease()
+    const tenant = await Tenant.create(release.world)
+    await tenant.createEnvironment('short')
+    await tenant.run('delete', 'short')
+    const project = `/v1/organizations/${tenant.organizationId}/projects/${tenant.projectId}`
+    await release.world.api.expect(204, 'DELETE', project)
+  })
+
+  for (const name of ACCOUNTS)
+    it(`${name} has no verb that it does not use`, async function () {
+      const path = auditLogOf('node')
+      if (path === undefined) {
+        console.log('      skipped: SERVICE_TEST_AUDIT_LOG does not name the audit log of the cluster')
+        return this.skip()
+      }
+      const user = `system:serviceaccount:${RELEASE_NAMESPACE}:${name}`
+      const used = usedPrivileges(new AuditLog(path, 0).lines().filter(line => line.user === user))
+      const granted = await privilegesOf(release.cluster.objects, { namespace: RELEASE_NAMESPACE, name })
+      assert.ok(granted.size > 5)
+      assert.deepEqual(
+        [...granted].filter(privilege => !used.has(privilege) && !FOR_OTHER_DAYS.has(privilege)),
+        [],
+      )
+    })
+
+  it('the operator reads no Secret outside of projects, and cannot give itself the right to', async () => {
+    const as = `--as=system:serviceaccount:${RELEASE_NAMESPACE}:svc-operator`
+    const groups = ['--as-group=system:serviceaccounts', '--as-group=system:authenticated']
+    for (const verb of ['get', 'list', 'watch']) {
+      const { stdout } = await release.kubectl.run([
+        'auth',
+        'can-i',
+        verb,
+        'secrets',
+        '-n',
+        'kube-system',
+        as,
+        ...groups,
+      ])
+      assert.equal(stdout.trim(), 'no', verb)
+    }
+    for (const role of ['svc-operator-project', 'cluster-admin']) {
+      const bound = await release.kubectl.run(
+        ['create', '--dry-run=server', '-f', '-', as, ...groups],
+        bindingTo(role, 'kube-system'),
+      )
+      assert.notEqual(bound.code, 0, `It may bind ${role} in kube-system`)
+      assert.match(bound.stderr, /forbidden|denied/i)
+    }
+  })
+})
