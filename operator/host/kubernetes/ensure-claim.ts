@@ -96,3 +96,9 @@ export const keepVolume = async (world: ClusterWorld, claim: Claim): Promise<voi
     { metadata: { uid: volume.metadata?.uid }, spec: { persistentVolumeReclaimPolicy: 'Retain' } },
   )
 }
+
+/** Where data is whose claim is gone; nothing, when its volume is gone too or about to. */
+export const keptVolume = async (world: ClusterWorld, name: string): Promise<{ readonly retainedAt?: string }> => {
+  const volume = await world.objects.get(volumes, { namespace: '', name })
+  return volume?.spec?.persistentVolumeReclaimPolicy === 'Retain' ? { retainedAt: `persistentvolume/${name}` } : {}
+}

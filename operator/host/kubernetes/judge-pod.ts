@@ -23,6 +23,9 @@ export const runOf = (pod: Pod): Run | undefined => {
     : { id: status.containerID, restarts: status.restartCount }
 }
 
+/** Kubelet's probes succeed. */
+export const isReady = (pod: Pod): boolean => statusOf(pod)?.ready === true
+
 export const restartsOf = (pod: Pod): number => statusOf(pod)?.restartCount ?? 0
 
 /** Kubelet's probes failed after they had succeeded. */

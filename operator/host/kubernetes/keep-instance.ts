@@ -36,6 +36,7 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
   // Whose label was taken away is not seen any more, and there all the same.
   const hidden = seen.statefulSet === undefined && !instance.destroying && (pod !== undefined || claim !== undefined)
   const statefulSet = hidden ? await readOwn(world, names) : seen.statefulSet
+  if (claim !== undefined && isInitialized(claim)) instance.volume = claim.spec?.volumeName
   if (pod !== undefined) await recordStop(world, names, pod)
   const wanted = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
   if (instance.destroying || wanted === undefined || statefulSet?.metadata?.deletionTimestamp !== undefined)

@@ -19,8 +19,10 @@ export class KnownInstance {
   /** When the server is asked how it is again. */
   serverDueAt = 0
   disk: Disk | undefined
-  /** The volume that was to be kept when its claim was last seen. */
-  volumeToKeep: string | undefined
+  /** This process has looked at it once: before, only its objects tell how it is. */
+  looked = false
+  /** The volume of its data, as its claim last named it. */
+  volume: string | undefined
   /** Since when there is no pod although one is wanted. */
   missingSince: number | undefined
   /** What only a look beyond its pod tells. */

@@ -25,7 +25,7 @@ import {
 import { signInOverTcp } from '../sign-in.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, objectsOf } from './cluster-world.ts'
 import { destroyInstance } from './destroy-instance.ts'
-import { growClaim, isInitialized } from './ensure-claim.ts'
+import { growClaim, isInitialized, keptVolume } from './ensure-claim.ts'
 import { ensureInstance, ensureStatefulSet } from './ensure-instance.ts'
 import { Projects } from './ensure-project.ts'
 import { isBackingOff } from './judge-pod.ts'
@@ -106,15 +106,12 @@ class OpenKubernetesHost implements KubernetesHost {
     const instance = this.#instance(ref)
     instance.destroying = true
     return instance.turns.take(async () => {
-      const { claim } = objectsOf(this.#world, instance.names)
-      if (policy === 'Retain' && claim !== undefined && isInitialized(claim))
-        instance.volumeToKeep = claim.spec?.volumeName
       const destroyed = await this.#retrying(instance, () => destroyInstance(this.#world, instance.names, policy))
       if (!destroyed.done) return destroyed
       this.#instances.delete(ref.uid)
+      const volume = destroyed.retainedAt === undefined && policy === 'Retain' ? instance.volume : undefined
       // Its claim went by another hand: a namespace's, mostly. What is left of the data is its volume.
-      const volume = destroyed.retainedAt === undefined ? instance.volumeToKeep : undefined
-      return volume === undefined ? destroyed : { ...destroyed, retainedAt: `persistentvolume/${volume}` }
+      return volume === undefined ? destroyed : { ...destroyed, ...(await keptVolume(this.#world, volume)) }
     })
   }
 
@@ -246,6 +243,7 @@ class OpenKubernetesHost implements KubernetesHost {
     if (ref === undefined) return Infinity
     const instance = this.#instance(ref)
     const lookMs = await instance.turns.take(() => this.#retrying(instance, () => keepInstance(this.#world, instance)))
+    instance.looked = true
     const objects = objectsOf(this.#world, instance.names)
     if (objects.statefulSet === undefined && objects.pod === undefined && !instance.destroying && !instance.turns.busy)
       this.#instances.delete(ref.uid)
@@ -268,6 +266,7 @@ class OpenKubernetesHost implements KubernetesHost {
     const wanted = parseWanted(objects.statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
     const observation = observationOf(names, objects, {
       answered,
+      unlooked: !instance.looked,
       failure: failureOf(instance, objects.pod),
       storageProblem,
       exposure: this.#world.settings.exposure[wanted?.spec.kind ?? 'preview'],

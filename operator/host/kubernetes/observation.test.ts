@@ -51,6 +51,7 @@ const pod = (changes: { figures?: string; going?: boolean; ready?: boolean; id?:
 })
 const NOTHING: InstanceObjects = { statefulSet: undefined, pod: undefined, service: undefined, claim: undefined }
 const FINDINGS: Findings = {
+  unlooked: false,
   answered: { id: 'c1', restarts: 0 },
   failure: undefined,
   storageProblem: undefined,
@@ -90,6 +91,28 @@ describe('an instance as it is observed', () => {
     ['one is wanted and none is there', { statefulSet: statefulSet(true) }, {}, 'starting'],
     ['it answers', { statefulSet: statefulSet(true), pod: pod() }, {}, 'running'],
     ['it has not answered yet', { statefulSet: statefulSet(true), pod: pod() }, { answered: undefined }, 'starting'],
+    [
+      'this process has just begun, and kubelet says that it serves',
+      { statefulSet: statefulSet(true), pod: pod(), claim: claim({ [ANNOTATIONS.initialized]: 'true' }) },
+      { answered: undefined, unlooked: true },
+      'running',
+    ],
+    [
+      'this process has just begun, and kubelet does not say so',
+      {
+        statefulSet: statefulSet(true),
+        pod: pod({ ready: false }),
+        claim: claim({ [ANNOTATIONS.initialized]: 'true' }),
+      },
+      { answered: undefined, unlooked: true },
+      'starting',
+    ],
+    [
+      'this process has just begun, and it was never served',
+      { statefulSet: statefulSet(true), pod: pod(), claim: claim({ [ANNOTATIONS.initialized]: 'false' }) },
+      { answered: undefined, unlooked: true },
+      'starting',
+    ],
     ['another run answered', { statefulSet: statefulSet(true), pod: pod({ id: 'c2' }) }, {}, 'starting'],
     [
       'it was started with other figures',

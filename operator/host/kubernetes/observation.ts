@@ -4,7 +4,7 @@ import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import type { InstanceFailure, InstanceState, ObservedInstance } from '../host.ts'
 import type { Exposure } from './host-settings.ts'
 import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
-import { exitOf, isUnresponsive, restartsOf, runOf } from './judge-pod.ts'
+import { exitOf, isReady, isUnresponsive, restartsOf, runOf } from './judge-pod.ts'
 import type { Claim, Pod, Service, StatefulSet } from './object-types.ts'
 import { figuresText, parseWanted } from './wanted.ts'
 
@@ -20,6 +20,8 @@ export interface InstanceObjects {
 export interface Findings {
   /** The run that answered and was made ready by us. */
   readonly answered: { readonly id: string; readonly restarts: number } | undefined
+  /** This process has not looked at it yet, as right after its start. */
+  readonly unlooked: boolean
   readonly failure: InstanceFailure | undefined
   readonly storageProblem: InstanceFailure | undefined
   readonly exposure: Exposure
@@ -42,7 +44,7 @@ export const observationOf = (names: InstanceNames, objects: InstanceObjects, fi
   const failure = state === 'failed' || state === 'starting' || state === 'stopping' ? findings.failure : undefined
   return {
     state,
-    initialized: claim !== undefined && annotation(claim, ANNOTATIONS.initialized) === 'true',
+    initialized: isInitialized(claim),
     ...(objects.service === undefined ? {} : { endpoint: endpointOf(names, objects.service, findings) }),
     ...(image === undefined ? {} : { image }),
     ...(lineage === undefined ? {} : { lineage }),
@@ -56,7 +58,8 @@ export const observationOf = (names: InstanceNames, objects: InstanceObjects, fi
 /** A claim that an admin may do with as he likes: its environment is gone. */
 export const isRetained = (claim: Claim): boolean => annotation(claim, ANNOTATIONS.retainedUntil) !== undefined
 
-const stateOf = ({ statefulSet, pod }: InstanceObjects, { answered, failure }: Findings): InstanceState => {
+const stateOf = ({ statefulSet, pod, claim }: InstanceObjects, findings: Findings): InstanceState => {
+  const { answered, unlooked, failure } = findings
   const wanted = parseWanted(annotation(statefulSet, ANNOTATIONS.wanted))
   if (wanted === undefined) return pod === undefined ? 'stopped' : isGoing(pod) ? 'stopping' : 'starting'
   if (!wanted.running) return pod === undefined && hasNoPods(statefulSet) ? 'stopped' : 'stopping'
@@ -65,9 +68,14 @@ const stateOf = ({ statefulSet, pod }: InstanceObjects, { answered, failure }: F
   // From the moment that other figures are wanted the old server does not count.
   if (annotation(pod, ANNOTATIONS.figures) !== figuresText(wanted.spec)) return 'starting'
   const run = runOf(pod)
-  if (run === undefined || run.id !== answered?.id) return 'starting'
+  if (run === undefined) return 'starting'
+  // An operator that starts says nothing about servers that run: kubelet's word counts for one that was served before.
+  const isServed = unlooked && isInitialized(claim) && isReady(pod)
+  if (run.id !== answered?.id && !isServed) return 'starting'
   return isUnresponsive(pod) ? 'unresponsive' : 'running'
 }
+
+const isInitialized = (claim: Claim | undefined): boolean => annotation(claim, ANNOTATIONS.initialized) === 'true'
 
 const isGoing = (pod: Pod): boolean => pod.metadata?.deletionTimestamp !== undefined
 

@@ -1,0 +1,267 @@
+/**
+ * The operator on a real API server whose pods, volumes and Postgres servers are played: what people do with kubectl alone,
+ * and what they find. What only a node can prove is proven on one.
+ */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Secret, V1Service } from '@kubernetes/client-node'
+import { Registry } from 'prom-client'
+import { credentialSecrets } from '../crds/credential-secrets.ts'
+import type { DeletionRecord } from '../crds/deletion-record.ts'
+import { deletionRecordName } from '../crds/deletion-record.ts'
+import { deletionRecordType } from '../crds/deletion-record-type.ts'
+import type { Environment, EnvironmentSpec } from '../crds/environment.ts'
+import { environmentType } from '../crds/environment-type.ts'
+import { LABELS, labelValue } from '../crds/metadata.ts'
+import { environmentName } from '../lib/model/identifiers.ts'
+import type { KubernetesObject, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
+import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resource-store.ts'
+import { silentLog } from '../runtime/log/log.ts'
+import { atEnd } from '../testkit/at-end.ts'
+import { startClaimFaker } from '../testkit/claim-faker.ts'
+import { apiCluster, namespaces, type TestCluster } from '../testkit/cluster.ts'
+import { eventually } from '../testkit/dispatch-world.ts'
+import { kubectlOn } from '../testkit/kubectl.ts'
+import { PodFaker } from '../testkit/pod-faker.ts'
+import { ServiceFaker } from '../testkit/service-faker.ts'
+import { operatorConfig } from './config/config.ts'
+import { type ClusterOperator, startOnCluster } from './start-on-cluster.ts'
+
+const SECRETS: ObjectType<V1Secret> = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }
+const SERVICES: ObjectType<V1Service> = { apiVersion: 'v1', kind: 'Service', plural: 'services' }
+const CLAIMS: ObjectType<V1PersistentVolumeClaim> = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  plural: 'persistentvolumeclaims',
+}
+const VOLUMES: ObjectType<V1PersistentVolume> = {
+  ...{ apiVersion: 'v1', kind: 'PersistentVolume', plural: 'persistentvolumes', clusterScoped: true },
+}
+const EVENTS: ObjectType<
+  KubernetesObject & { readonly reason?: string; readonly regarding?: { readonly uid?: string } }
+> = {
+  apiVersion: 'events.k8s.io/v1',
+  kind: 'Event',
+  plural: 'events',
+}
+
+describe('the operator on a cluster', function () {
+  this.timeout(120_000)
+  let cluster: TestCluster
+  let store: KubernetesResourceStore
+  let system: string
+  let operator: ClusterOperator
+  let kubectl: ReturnType<typeof kubectlOn>
+
+  const startOperator = (): Promise<ClusterOperator> =>
+    startOnCluster({
+      config: operatorConfig({ SERVICE_OPERATOR_NAMESPACE: system }, 'kubernetes'),
+      environments: {},
+      identity: 'the-one',
+      log: silentLog,
+      registry: new Registry(),
+      kubeconfig: cluster.kubeconfig,
+    })
+
+  before(async function () {
+    cluster = await apiCluster()
+    const { spec } = (await cluster.objects.get(SERVICES, { namespace: 'default', name: 'kubernetes' })) ?? {}
+    if (spec?.clusterIP?.startsWith('127.') !== true) {
+      console.log('skipped: needs a cluster whose Services have loopback addresses, where servers are played')
+      this.skip()
+    }
+    await cluster.installKinds()
+    system = await cluster.namespace('run-system')
+    kubectl = kubectlOn(cluster.kubeconfig)
+    store = new KubernetesResourceStore(cluster.api, 'kubectl')
+    const pods = await PodFaker.start({ api: await cluster.open('pod-faker') })
+    const claims = startClaimFaker(await cluster.open('claim-faker'), { node: pods.node })
+    const services = ServiceFaker.start(await cluster.open('service-faker'), pods)
+    operator = await startOperator()
+    atEnd(async () => {
+      await services.stop()
+      await claims.stop()
+      await pods.stop()
+    })
+    await eventually(
+      async () => operator.ready(),
+      why => why === undefined,
+      'the operator is ready',
+      30_000,
+    )
+  })
+  // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- skipped before it was started
+  after(() => operator?.stop())
+
+  interface Place {
+    readonly namespace: string
+    readonly projectId: string
+  }
+  const project = async (labelled = true): Promise<Place> => {
+    const projectId = `p${randomBytes(5).toString('hex')}`
+    const labels = { [LABELS.organization]: 'org', [LABELS.project]: labelValue(projectId) }
+    return { projectId, namespace: await cluster.namespace('run', labelled ? labels : {}) }
+  }
+  const keyIn = ({ namespace, projectId }: Place) => ({
+    namespace,
+    name: environmentName({ organizationId: 'org', projectId, environmentId: 'main' }),
+  })
+  const get = (place: Place): Promise<Environment | undefined> => store.get(environmentType, keyIn(place))
+  const apply = async (place: Place, spec: Partial<EnvironmentSpec> = {}): Promise<void> => {
+    const { organizationId, environmentId } = { organizationId: 'org', environmentId: 'main' }
+    const object = {
+      apiVersion: 'svc.internal/v1alpha1',
+      kind: 'Environment',
+      metadata: keyIn(place),
+      spec: { organizationId, projectId: place.projectId, environmentId, kind: 'staging', ...spec },
+    }
+    await kubectl.must(['apply', '-f', '-'], JSON.stringify(object))
+  }
+  const patch = (place: Place, spec: Record<string, unknown>): Promise<string> => {
+    const { namespace, name } = keyIn(place)
+    return kubectl.must(['-n', namespace, 'patch', 'senv', name, '--type', 'merge', '-p', JSON.stringify({ spec })])
+  }
+  const wait = (place: Place, condition: string): Promise<string> => {
+    const { namespace, name } = keyIn(place)
+    return kubectl.must(['-n', namespace, 'wait', `senv/${name}`, `--for=${condition}`, '--timeout=40s'])
+  }
+  const made = async (spec: Partial<EnvironmentSpec> = {}): Promise<Place & { readonly uid: string }> => {
+    const place = await project()
+    await apply(place, spec)
+    await wait(place, 'condition=Ready')
+    return { ...place, uid: (await get(place))!.metadata.uid }
+  }
+  const remove = (place: Place): Promise<string> => {
+    const { namespace, name } = keyIn(place)
+    return kubectl.must(['-n', namespace, 'delete', 'senv', name, '--timeout=40s'])
+  }
+  const record = (uid: string): Promise<DeletionRecord | undefined> =>
+    store.get(deletionRecordType, { namespace: system, name: deletionRecordName(uid) })
+  const story = async ({ namespace, uid }: { readonly namespace: string; readonly uid: string }): Promise<string[]> =>
+    (await cluster.objects.list(EVENTS, { namespace })).items
+      .filter(({ regarding, reason }) => regarding?.uid === uid && reason !== 'Unschedulable')
+      .map(({ reason = '' }) => reason)
+  const appSecret = async (
+    place: Place,
+    uid: string,
+  ): Promise<{ readonly name: string; readonly password: string }> => {
+    const { app: name } = credentialSecrets.names({ ...keyIn(place), uid })
+    const secret = await cluster.objects.get(SECRETS, { namespace: place.namespace, name })
+    return { name, password: Buffer.from(secret?.data?.['password'] ?? '', 'base64').toString() }
+  }
+  const isProtected = async (namespace: string): Promise<boolean> =>
+    (await cluster.objects.get(namespaces, { namespace: '', name: namespace }))?.metadata?.labels?.[
+      LABELS.protected
+    ] === 'true'
+
+  it('takes what kubectl alone made through its life, whose events tell it in order', async () => {
+    const place = await made()
+    const { status, metadata } = (await get(place))!
+    assert.equal(status?.resources?.memory, '512Mi')
+    assert.equal(status.endpoint?.sslmode, 'verify-full')
+    assert.equal(metadata.finalizers.length, 1)
+    await patch(place, { suspended: true })
+    await wait(place, 'jsonpath={.status.phase}=suspended')
+    await patch(place, { suspended: false })
+    await wait(place, 'condition=Ready')
+    await eventually(
+      () => story(place),
+      seen => seen.includes('Resumed'),
+      'the story is told',
+    )
+    assert.deepEqual(await story(place), ['Provisioning', 'Ready', 'Suspending', 'Suspended', 'Resuming', 'Resumed'])
+    await remove(place)
+    const { spec } = (await record(place.uid))!
+    assert.deepEqual([spec.cause, spec.retained], ['external', false])
+    for (const type of [SECRETS, SERVICES, CLAIMS])
+      await eventually(
+        () => cluster.objects.list(type, { namespace: place.namespace }),
+        ({ items }) => items.length === 0,
+        `no ${type.plural} are left`,
+      )
+  })
+
+  it('rotates passwords on request, and puts right what somebody did to their Secret', async () => {
+    const place = await made()
+    const before = await appSecret(place, place.uid)
+    await patch(place, { credentialsRotation: 'now' })
+    await wait(place, 'jsonpath={.status.credentialsRotation}=now')
+    const after = await appSecret(place, place.uid)
+    assert.notEqual(after.password, before.password)
+    await kubectl.must(['-n', place.namespace, 'delete', 'secret', after.name])
+    await patch(place, { credentialsRotation: 'again' })
+    await wait(place, 'jsonpath={.status.credentialsRotation}=again')
+    const repaired = await appSecret(place, place.uid)
+    assert.ok(![before.password, after.password, ''].includes(repaired.password))
+    await remove(place)
+  })
+
+  it('leaves alone what lies in a namespace that does not say so, and goes on once it does', async () => {
+    const place = await project(false)
+    await apply(place)
+    await wait(place, 'condition=Stalled')
+    const stalled = (await get(place))!
+    assert.equal(stalled.status?.conditions?.find(({ type }) => type === 'Stalled')?.reason, 'NamespaceMismatch')
+    assert.deepEqual((await cluster.objects.list(SECRETS, { namespace: place.namespace })).items, [])
+    const labels = [`${LABELS.organization}=org`, `${LABELS.project}=${place.projectId}`]
+    await kubectl.must(['label', 'namespace', place.namespace, ...labels])
+    await wait(place, 'condition=Ready')
+    await remove(place)
+  })
+
+  it('lets a namespace end that is deleted with a live environment in it, and says what it kept', async () => {
+    const [preview, production] = [await made({ kind: 'preview', ttlHours: 5 }), await made({ kind: 'production' })]
+    for (const { namespace } of [preview, production])
+      await kubectl.must(['delete', 'namespace', namespace, '--timeout=60s'])
+    assert.equal((await record(preview.uid))?.spec.retained, false)
+    // Played pods are gone at once: whether the volume could be kept in time is the cluster's race. What is told of it is true.
+    const kept = (await record(production.uid))!.spec
+    const { items } = await cluster.objects.list(VOLUMES)
+    const left = items.filter(({ spec }) => spec?.claimRef?.namespace === production.namespace)
+    assert.equal(kept.retainedAt, left.map(({ metadata }) => `persistentvolume/${metadata?.name ?? ''}`).at(0))
+  })
+
+  it('labels a namespace while something protected or retained is in it', async () => {
+    const place = await made({ kind: 'production', deletionProtection: true })
+    await eventually(
+      () => isProtected(place.namespace),
+      is => is,
+      'it is protected',
+    )
+    await patch(place, { deletionProtection: false })
+    await eventually(
+      () => isProtected(place.namespace),
+      is => !is,
+      'it is not any more',
+    )
+    await remove(place)
+    await eventually(
+      () => isProtected(place.namespace),
+      is => is,
+      'what was retained protects it',
+    )
+    const [claim] = (await cluster.objects.list(CLAIMS, { namespace: place.namespace })).items
+    await kubectl.must(['-n', place.namespace, 'delete', 'pvc', claim?.metadata?.name ?? ''])
+    await eventually(
+      () => isProtected(place.namespace),
+      is => !is,
+      'nothing is left to protect',
+    )
+  })
+
+  it('writes nothing while nothing happens, a new start included', async () => {
+    const place = await made()
+    const before = (await get(place))!.metadata.resourceVersion
+    await operator.stop()
+    operator = await startOperator()
+    await eventually(
+      async () => operator.ready(),
+      why => why === undefined,
+      'the operator is ready again',
+      30_000,
+    )
+    await new Promise(resolve => setTimeout(resolve, 2_000))
+    assert.equal((await get(place))?.metadata.resourceVersion, before)
+    await remove(place)
+  })
+})
