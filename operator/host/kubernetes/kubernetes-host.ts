@@ -245,8 +245,8 @@ class OpenKubernetesHost implements KubernetesHost {
     const lookMs = await instance.turns.take(() => this.#retrying(instance, () => keepInstance(this.#world, instance)))
     instance.looked = true
     const objects = objectsOf(this.#world, instance.names)
-    if (objects.statefulSet === undefined && objects.pod === undefined && !instance.destroying && !instance.turns.busy)
-      this.#instances.delete(ref.uid)
+    const gone = objects.statefulSet === undefined && objects.pod === undefined && instance.volume === undefined
+    if (gone && !instance.destroying && !instance.turns.busy) this.#instances.delete(ref.uid)
     await this.#tell(instance)
     return lookMs
   }
