@@ -8,11 +8,20 @@ import type { InstanceRef, ObservedInstance } from '../operator/host/host.ts'
 import { DEFAULT_HOST_SETTINGS, type KubernetesHostSettings } from '../operator/host/kubernetes/host-settings.ts'
 import { instanceNames, POSTGRES_PORT } from '../operator/host/kubernetes/instance-names.ts'
 import { type KubernetesHost, openKubernetesHost } from '../operator/host/kubernetes/kubernetes-host.ts'
-import { claims, type Pod, pods, secrets, services, statefulSets } from '../operator/host/kubernetes/object-types.ts'
+import {
+  claims,
+  type Pod,
+  pods,
+  secrets,
+  services,
+  statefulSets,
+  volumes,
+} from '../operator/host/kubernetes/object-types.ts'
 import type { CredentialSet } from '../runtime/credentials/credentials.ts'
 import type { KubernetesObjects, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
 import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
 import { silentLog } from '../runtime/log/log.ts'
+import { atEnd } from './at-end.ts'
 import { nodeCluster, type TestCluster } from './cluster.ts'
 import { kubectlOn } from './kubectl.ts'
 import { TEST_CREDENTIALS, TEST_SPEC, untilState } from './local-host.ts'
@@ -45,6 +54,7 @@ export const hostScene = async (room: string, changes: Partial<KubernetesHostSet
   // Another operator may be at work on the cluster: it sees nothing of ours.
   const settings = { ...DEFAULT_HOST_SETTINGS, operatorNamespace, managedBy: namespace, ...changes }
   const { objects } = cluster
+  atEnd(() => dropVolumes(objects, namespace))
   return {
     cluster,
     namespace,
@@ -85,6 +95,17 @@ export const hostScene = async (room: string, changes: Partial<KubernetesHostSet
     podOf: ref => objects.get(pods, { namespace, name: instanceNames(ref).pod }),
     kubectl: kubectlOn(cluster.kubeconfig).must,
   }
+}
+
+/** Volumes that outlive their claims, as they should, are nobody's after a test. */
+const dropVolumes = async (objects: KubernetesObjects, namespace: string): Promise<void> => {
+  for (const { metadata, spec } of (await objects.list(volumes)).items)
+    if (spec?.claimRef?.namespace === namespace)
+      await objects.merge(
+        volumes,
+        { namespace: '', name: metadata?.name ?? '' },
+        { spec: { persistentVolumeReclaimPolicy: 'Delete' } },
+      )
 }
 
 /** What tells one server from the next: pod and container. undefined: none runs. */
