@@ -49,6 +49,9 @@ describe('two operators', function () {
       process.launch()
     }
   })
+  beforeEach(async () => {
+    for (const { process } of contenders) if (!process.running) await process.start()
+  })
   after(async () => {
     for (const { process, proxy } of contenders) {
       process.signal('SIGCONT')
@@ -110,7 +113,6 @@ describe('two operators', function () {
     console.log(`      ${Math.round(tookMs)} ms`)
     assert.equal(await leader.process.stop(), 0, leader.process.output.slice(-2000))
     await done(environment)
-    leader.process.launch()
   })
 
   it('the leader is killed: the other one leads within 17 s', async () => {
@@ -123,7 +125,6 @@ describe('two operators', function () {
     assert.ok(at - diedAt <= DIED_MS, `${Math.round(at - diedAt)} ms from its death to the next term`)
     console.log(`      ${Math.round(at - diedAt)} ms`)
     await done(environment)
-    leader.process.launch()
   })
 
   it('the leader sleeps for 30 s and wakes: it writes nothing any more', async () => {
