@@ -32,11 +32,6 @@ interface AuditEvent {
   readonly requestReceivedTimestamp: string
 }
 
-const CHANGES = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
-
-/** Whether a request may have changed something. */
-export const isChange = ({ verb, code }: AuditLine): boolean => CHANGES.has(verb) && code < 400
-
 const lineOf = ({
   user,
   userAgent,
