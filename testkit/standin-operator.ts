@@ -40,8 +40,8 @@ const causeOf = ({ spec, status }: Environment): string => {
     : 'external'
 }
 
-/** Lets a deleting environment go, the way the operator does: the record first, then the finalizer. */
-export const letGo = async (store: ResourceStore, environment: Environment): Promise<void> => {
+/** Leaves the record of an environment that is deleted; harmless when it is there. */
+export const leaveRecord = async (store: ResourceStore, environment: Environment): Promise<void> => {
   const { metadata, spec } = environment
   const isRetained = spec.deletionPolicy === 'Retain'
   try {
@@ -65,6 +65,12 @@ export const letGo = async (store: ResourceStore, environment: Environment): Pro
   } catch (error) {
     if (!isStoreError(error, 'AlreadyExists')) throw error
   }
+}
+
+/** Lets a deleting environment go, the way the operator does: the record first, then the finalizer. */
+export const letGo = async (store: ResourceStore, environment: Environment): Promise<void> => {
+  await leaveRecord(store, environment)
+  const { metadata } = environment
   const finalizers = metadata.finalizers.filter(finalizer => finalizer !== ENVIRONMENT_FINALIZER)
   const { uid, resourceVersion } = metadata
   await store.patch(environmentType, keyOf(environment), { metadata: { finalizers } }, { uid, resourceVersion })

@@ -1,8 +1,10 @@
 /** Turns a DeletionRecord into rows, once, and removes it. */
 import type { DeletionRecord } from '../../crds/deletion-record.ts'
 import { deletionRecordType } from '../../crds/deletion-record-type.ts'
+import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
 import { TTL_ACTOR } from '../../lib/model/audit.ts'
 import { keyOf, type ResourceKey } from '../../lib/model/resource.ts'
+import type { ReconcileResult } from '../../runtime/controller/controller.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import { clientActor, recordExternalChange } from '../commands/record-external-change.ts'
@@ -13,10 +15,27 @@ import type { Sql } from '../store/sql.ts'
 import { DELETION_GENERATION, finishDeletion } from './finish-deletion.ts'
 import type { Projection } from './projection.ts'
 
-/** Looks at one record's name. Idempotent. */
-export const projectDeletionRecord = async (key: ResourceKey, projection: Projection): Promise<void> => {
+/** The operator lets go right after it left its record. */
+const HELD_LOOK_MS = 50
+
+/**
+ * Looks at one record's name. Idempotent. A record whose resource the operator still holds waits: whoever is told that an
+ * environment is deleted finds nothing of that name, and may use it again. Other parties' finalizers are not waited for.
+ */
+export const projectDeletionRecord = async (
+  key: ResourceKey,
+  projection: Projection,
+): Promise<ReconcileResult | undefined> => {
   const record = projection.deletionRecords.get(key)
-  if (record !== undefined) await foldDeletionRecord(record, projection)
+  if (record === undefined) return undefined
+  if (isHeld(record, projection)) return { requeueAfterMs: HELD_LOOK_MS }
+  await foldDeletionRecord(record, projection)
+  return undefined
+}
+
+const isHeld = ({ spec }: DeletionRecord, { environments }: Projection): boolean => {
+  const resource = environments.get({ namespace: spec.namespace, name: spec.name })
+  return resource?.metadata.uid === spec.uid && resource.metadata.finalizers.includes(ENVIRONMENT_FINALIZER)
 }
 
 /**

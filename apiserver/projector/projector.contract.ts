@@ -6,6 +6,7 @@ import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
 import { OVERTAKEN } from '../../lib/model/operation.ts'
 import { ANOTHER_NAMESPACE, type OpenPlace } from '../../testkit/dispatch-places.ts'
 import { DispatchWorld, eventually, keyOfEnvironment, NAMESPACE, pathOf, USER } from '../../testkit/dispatch-world.ts'
+import { leaveRecord } from '../../testkit/standin-operator.ts'
 
 /** What the projector makes of what it sees. */
 export const describeProjector = (where: string, openPlace: OpenPlace): void => {
@@ -207,6 +208,35 @@ export const describeProjector = (where: string, openPlace: OpenPlace): void => 
         'record removed',
       )
       assert.deepEqual(await world.audit(), [])
+    })
+
+    it('calls an environment deleted once the operator let go of it, whoever else still holds it', async () => {
+      const service = await ready('main')
+      operator.paused = true
+      const { metadata } = await world.mustResource('main')
+      const finalizers = [...metadata.finalizers, 'example.com/hold']
+      await world.kubectl.patch(environmentType, keyOfEnvironment('main'), { metadata: { finalizers } }, metadata)
+      await world.request('main', 'delete')
+      service.wake()
+      const deleting = await eventually(
+        () => world.mustResource('main'),
+        resource => resource.metadata.deletionTimestamp !== undefined,
+        'deleting',
+      )
+      await leaveRecord(world.client('svc-operator'), deleting)
+      // As long as a fold that does not wait takes, many times over.
+      await new Promise(resolve => setTimeout(resolve, 500))
+      const { phase, operations } = await world.rows('main')
+      assert.deepEqual([phase, operations[1]?.state], ['deleting', 'running'])
+      assert.equal((await world.deletionRecords(world.kubectl)).length, 1)
+      operator.paused = false
+      const after = await world.until('main', rows => rows.phase === 'deleted')
+      assert.equal(after.operations[1]?.state, 'succeeded')
+      const held = await world.mustResource('main')
+      assert.deepEqual(held.metadata.finalizers, ['example.com/hold'])
+      const { uid, resourceVersion } = held.metadata
+      const letGo = { metadata: { finalizers: [] } }
+      await world.kubectl.patch(environmentType, keyOfEnvironment('main'), letGo, { uid, resourceVersion })
     })
 
     it('takes in what kubectl made in a project’s namespace, and leaves alone what is no project of ours', async () => {

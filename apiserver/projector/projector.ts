@@ -44,10 +44,7 @@ export class Projector {
     this.#options = options
     this.#initial = new InitialKeys(options.log)
     this.#environments = this.#controller('environment-projector', key => this.#project(key))
-    this.#deletionRecords = this.#controller('deletion-record-projector', async key => {
-      await projectDeletionRecord(key, options)
-      return undefined
-    })
+    this.#deletionRecords = this.#controller('deletion-record-projector', key => projectDeletionRecord(key, options))
     this.#unsubscribe = options.environments.subscribe(({ object, initial }) => {
       const key = keyText(keyOf(object))
       if (!initial && !this.#newsSince.has(key)) this.#newsSince.set(key, performance.now())
