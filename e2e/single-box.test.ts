@@ -78,23 +78,22 @@ describe('a single box', function () {
     await tenant.createEnvironment('traced')
     const ends = [await tenant.run('suspend', 'traced'), await tenant.run('resume', 'traced')]
     ends.push(await tenant.run('delete', 'traced'))
-    const lines = readFileSync(join(box.home, 'control-plane.log'), 'utf8').split('\n')
-    for (const { id, kind } of ends) {
-      const about = lines
-        .filter(line => line.includes(id))
-        .map(line => JSON.parse(line) as { part: string; msg: string })
-      const said = about.map(({ part, msg }) => `${part}: ${msg}`)
-      for (const step of [
-        'apiserver: Request',
-        'dispatch: Carried what was asked for',
-        'dispatch: Operation ',
-        'operator: ',
-      ])
-        assert.ok(
-          said.some(line => line.startsWith(step)),
-          `${kind} has no line "${step}": ${said.join('; ')}`,
-        )
+    const steps = ['apiserver: Request', 'dispatch: Carried what was asked for', 'dispatch: Operation ', 'operator: ']
+    const missing = (): string[] => {
+      const lines = readFileSync(join(box.home, 'control-plane.log'), 'utf8').split('\n').slice(0, -1)
+      return ends.flatMap(({ id, kind }) => {
+        const about = lines
+          .filter(line => line.includes(id))
+          .map(line => JSON.parse(line) as { part: string; msg: string })
+        const said = about.map(({ part, msg }) => `${part}: ${msg}`)
+        return steps
+          .filter(step => !said.some(line => line.startsWith(step)))
+          .map(step => `${kind} has no line "${step}": ${said.join('; ')}`)
+      })
     }
+    // The log is written in batches, and an answer does not wait for it.
+    for (let attempt = 0; attempt < 100 && missing().length > 0; attempt++) await sleep(50)
+    assert.deepEqual(missing(), [])
   })
 
   it('whole life of an environment', () => wholeLife(world))
