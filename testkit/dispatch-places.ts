@@ -60,7 +60,9 @@ export const clusterPlace: OpenPlace = async ({ organizationId, projectId, names
   const remove = async <R extends Resource>(type: ResourceType<R>, at: string): Promise<void> => {
     for (const item of (await tidier.list(type, { namespace: at })).items) {
       const { uid } = item.metadata
-      await tidier.patch(type, keyOf(item), { metadata: { finalizers: [] } }, { uid }).catch(gone)
+      // Policies that others left in the cluster refuse to delete a protected one.
+      const spec = type.kind === environmentType.kind ? { deletionProtection: false } : {}
+      await tidier.patch(type, keyOf(item), { metadata: { finalizers: [] }, spec }, { uid }).catch(gone)
       await tidier.delete(type, keyOf(item), { uid }).catch(gone)
     }
   }

@@ -100,7 +100,7 @@ export class KubernetesResourceStore implements ResourceStore {
     { metadata, spec }: ResourcePatch,
     preconditions: Preconditions,
   ): Promise<R> {
-    return this.#merge(type, objectPath(type, key), { metadata: { ...metadata, ...preconditions }, spec })
+    return this.#merge(type, objectPath(type, key), { metadata: { ...metadata, ...only(preconditions) }, spec })
   }
 
   async patchStatus<R extends Resource>(
@@ -110,7 +110,8 @@ export class KubernetesResourceStore implements ResourceStore {
     preconditions: Preconditions,
   ): Promise<R> {
     const path = objectPath(type, key, 'status')
-    if (preconditions.resourceVersion !== undefined) return this.#merge(type, path, { metadata: preconditions, status })
+    if (preconditions.resourceVersion !== undefined)
+      return this.#merge(type, path, { metadata: only(preconditions), status })
     // A status write heeds no uid, so that it would tell one object's status of another. A version belongs to one object.
     for (let attempt = 1; ; attempt++) {
       const { uid, resourceVersion } = await this.#metadata(type, key)
@@ -131,7 +132,12 @@ export class KubernetesResourceStore implements ResourceStore {
     await this.#api.call({
       method: 'DELETE',
       path: objectPath(type, key),
-      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy: 'Background' },
+      body: {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        preconditions: only(preconditions),
+        propagationPolicy: 'Background',
+      },
     })
   }
 
@@ -151,3 +157,9 @@ export class KubernetesResourceStore implements ResourceStore {
     return resourceFromObject(type, object)
   }
 }
+
+/** Callers may give a whole metadata for preconditions: the rest of it must not be written. */
+const only = ({ uid, resourceVersion }: Preconditions): Preconditions => ({
+  uid,
+  ...(resourceVersion === undefined ? {} : { resourceVersion }),
+})

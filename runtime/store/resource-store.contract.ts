@@ -148,6 +148,17 @@ export const describeResourceStore = (name: string, makeFixture: () => Promise<R
         assert.deepEqual(await read(made), patched)
       })
 
+      it('takes from preconditions what they are, though a whole metadata be given for them', async () => {
+        const made = await create({ color: 'red' }, { labels: { kept: 'old' } })
+        const metadata = { labels: { kept: 'new' }, finalizers: [FINALIZER] }
+        const patched = await store.patch(widgets, keyOf(made), { metadata }, made.metadata)
+        assert.deepEqual([patched.metadata.labels, patched.metadata.finalizers], [{ kept: 'new' }, [FINALIZER]])
+        const told = await store.patchStatus(widgets, keyOf(made), { phase: 'a' }, patched.metadata)
+        await store.delete(widgets, keyOf(made), told.metadata)
+        assert.ok((await read(made))?.metadata.deletionTimestamp !== undefined)
+        await store.patch(widgets, keyOf(made), { metadata: { finalizers: [] } }, uidOf(made))
+      })
+
       it('raises the generation and names the client when the spec changes', async () => {
         const made = await create()
         const patched = await other.patch(widgets, keyOf(made), { spec: { size: 1 } }, uidOf(made))
