@@ -97,7 +97,14 @@ export const cancelUntriedRequests = (sql: Sql, environmentRow: string): Promise
   sql.rows<IntentRow>(CANCEL_UNTRIED, [environmentRow])
 
 const CANCEL_ALL = `update intents set state = 'cancelled' where environment_row = $1 and state = 'pending'`
-/** Cancels whatever is still to be carried for an environment that is gone. */
+const NOTE_CARRIED = `update intents set state = 'dispatched', dispatched_at = now()
+  where environment_row = $1 and state = 'pending'
+  and operation_id in (select id from operations where environment_row = $1 and state = 'succeeded')`
+/**
+ * Cancels whatever is still to be carried for an environment that is gone. What succeeded was carried, by a dispatcher
+ * that died or lost its lease before it noted that.
+ */
 export const cancelPendingIntents = async (sql: Sql, environmentRow: string): Promise<void> => {
+  await sql.rows(NOTE_CARRIED, [environmentRow])
   await sql.rows(CANCEL_ALL, [environmentRow])
 }

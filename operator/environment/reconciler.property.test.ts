@@ -63,6 +63,7 @@ class History {
   suspended = false
   deleted = false
   adopted = true
+  setBackMs = 0
   seq = 1
   uid = ''
   key: ResourceKey = { namespace: '', name: '' }
@@ -143,6 +144,7 @@ class History {
         break
       case 'pass':
         world.pass(step.ms)
+        this.setBackMs += Math.max(0, -step.ms)
         break
     }
   }
@@ -153,8 +155,8 @@ class History {
     world.host.failLaunches(0)
     for (const method of ['start', 'stop', 'destroy', 'applyCredentials'] as const) world.host.refuse(method, 0)
     if (forget) world.restart()
-    // Long enough for the next proof of a sign-in to be due.
-    world.pass(301_000)
+    // Long enough for the next proof of a sign-in to be due, however far the clock was set back after the last one.
+    world.pass(301_000 + this.setBackMs)
     let quiet = 0
     for (let round = 0; quiet < 3; round++) {
       assert.ok(round < 1_000, `never converges: ${JSON.stringify((await world.get(this.key))?.status)}`)
