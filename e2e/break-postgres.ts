@@ -2,9 +2,9 @@ import type { V1StatefulSet } from '@kubernetes/client-node'
 import type { Environment } from '../crds/environment.ts'
 import { instanceName, shortUid } from '../crds/metadata.ts'
 import type { ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { POD } from '../testkit/pod-faker.ts'
-import { runInPod } from './run-in-pod.ts'
-import type { ClusterHandles } from './service-door.ts'
+import { POD } from '../testkit/kubernetes/pod-faker.ts'
+import { runInPod } from './kubernetes/run-in-pod.ts'
+import type { ClusterHandles } from './kubernetes/service-door.ts'
 
 export const STATEFUL_SET: ObjectType<V1StatefulSet> = {
   apiVersion: 'apps/v1',

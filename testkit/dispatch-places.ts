@@ -11,8 +11,8 @@ import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
 import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resource-store.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { isStoreError } from '../runtime/store/store-error.ts'
-import { apiCluster, namespaces } from './cluster.ts'
 import { storeDatabase } from './embedded-store.ts'
+import { apiCluster, namespaces } from './kubernetes/cluster.ts'
 import { OPERATOR_NAMESPACE } from './standin-operator.ts'
 
 export interface DispatchPlace {

@@ -26,7 +26,7 @@ if [ -z "${KUBECONFIG:-}" ]; then
   kind_cluster=svc-e2e
   export KUBECONFIG=$work/kubeconfig
   say "making the kind cluster $kind_cluster"
-  kind create cluster --name "$kind_cluster" --config e2e/kind.yaml --kubeconfig "$KUBECONFIG" --wait 120s >&2
+  kind create cluster --name "$kind_cluster" --config e2e/kubernetes/kind.yaml --kubeconfig "$KUBECONFIG" --wait 120s >&2
   load="kind load image-archive --name $kind_cluster"
 else
   load=${E2E_LOAD_IMAGE-}

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { identity, type Rendered, rendered } from '../charts/test/render.ts'
-import { type Helm, helms } from '../testkit/helm.ts'
+import { type Helm, helms } from '../testkit/kubernetes/helm.ts'
 
 const NAMESPACE = 'svc-system'
 const HEADER = '# Rendered from charts/svc-platform by make manifests. Do not edit.\n'

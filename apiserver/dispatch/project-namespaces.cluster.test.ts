@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { LABELS, projectNamespace } from '../../crds/metadata.ts'
 import type { KubernetesObject } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { atEnd } from '../../testkit/at-end.ts'
-import { apiCluster, namespaces, type TestCluster } from '../../testkit/cluster.ts'
+import { apiCluster, namespaces, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { kubernetesProjectNamespaces } from './kubernetes-project-namespaces.ts'
 import { ForeignNamespaceError, NamespaceGoingError, type ProjectPlace } from './project-namespaces.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import pg from 'pg'
-import { ended } from '../../testkit/kubectl.ts'
+import { ended } from '../../testkit/kubernetes/kubectl.ts'
 import { testCluster } from '../../testkit/postgres.ts'
 
 const program = (name: string): string => new URL(`../${name}.ts`, import.meta.url).pathname

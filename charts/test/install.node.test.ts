@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { stringify } from 'yaml'
-import { nodeCluster, type TestCluster } from '../../testkit/cluster.ts'
-import { type Helm, helms } from '../../testkit/helm.ts'
-import { kubectlOn } from '../../testkit/kubectl.ts'
+import { nodeCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { type Helm, helms } from '../../testkit/kubernetes/helm.ts'
+import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
 import { chartPath } from './render.ts'
 
 const NAME = 'acme.shop.main'
@@ -22,6 +22,10 @@ describe('the charts on a node', function () {
     kubectl.must(['-n', where, 'get', ...what.split(' '), '-o', `jsonpath={${path}}`])
   const until = (condition: string) =>
     kubectl.must(['-n', project, 'wait', 'environment', NAME, `--for=${condition}`, '--timeout=120s'])
+  const suspend = (suspended: boolean) => {
+    const patch = JSON.stringify({ spec: { suspended } })
+    return kubectl.must(['-n', project, 'patch', 'environment', NAME, '--type=merge', '--patch', patch])
+  }
   const sql = (statement: string) =>
     kubectl.must([
       ...['-n', project, 'exec', pod.name, '--', 'psql', '--no-psqlrc', '--tuples-only', '--no-align', '--quiet'],
@@ -134,27 +138,9 @@ describe('the charts on a node', function () {
     await untouched('an uninstall')
     await install()
     await untouched('another install')
-    await kubectl.must([
-      '-n',
-      project,
-      'patch',
-      'environment',
-      NAME,
-      '--type=merge',
-      '--patch',
-      '{"spec":{"suspended":true}}',
-    ])
+    await suspend(true)
     await until('jsonpath={.status.phase}=suspended')
-    await kubectl.must([
-      '-n',
-      project,
-      'patch',
-      'environment',
-      NAME,
-      '--type=merge',
-      '--patch',
-      '{"spec":{"suspended":false}}',
-    ])
+    await suspend(false)
     await until('condition=Ready')
     assert.equal((await sql('select answer from kept')).trim(), '42')
     // Rights that somebody took away are bound again by whoever needs them.

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { stringify } from 'yaml'
-import { apiCluster, type TestCluster } from '../../testkit/cluster.ts'
-import { type Helm, helms } from '../../testkit/helm.ts'
-import { kubectlOn } from '../../testkit/kubectl.ts'
+import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { type Helm, helms } from '../../testkit/kubernetes/helm.ts'
+import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
 import { chartPath } from './render.ts'
 
 const SECRETS = ['svc-master-key', 'svc-database', 'svc-database-tls']

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import type { KubernetesObject } from '../../runtime/kubernetes/kubernetes-object.ts'
-import type { Helm } from '../../testkit/helm.ts'
+import type { Helm } from '../../testkit/kubernetes/helm.ts'
 
 export interface Rendered extends KubernetesObject {
   readonly apiVersion: string

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { apiCluster, type TestCluster } from '../../testkit/cluster.ts'
+import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { LeaseContender } from './lease-contender.ts'
 
 describe('LeaseContender on an API server', function () {

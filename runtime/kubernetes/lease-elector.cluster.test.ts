@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Registry } from 'prom-client'
-import { apiCluster, type TestCluster } from '../../testkit/cluster.ts'
-import { startFaultProxy } from '../../testkit/fault-proxy.ts'
+import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { startFaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { silentLog } from '../log/log.ts'
 import { clusterAccess } from './cluster-access.ts'
 import type { KubernetesObject } from './kubernetes-object.ts'
@@ -22,7 +22,7 @@ interface Said {
   readonly began?: number
 }
 
-/** A process of testkit/lease-child.ts. */
+/** A process of testkit/kubernetes/lease-child.ts. */
 interface Contender {
   readonly identity: string
   readonly said: Said[]
@@ -54,7 +54,7 @@ describe('startLeaseElector on an API server', function () {
     const child = spawn(
       process.execPath,
       [
-        join(import.meta.dirname, '../../testkit/lease-child.ts'),
+        join(import.meta.dirname, '../../testkit/kubernetes/lease-child.ts'),
         cluster.kubeconfig,
         namespace,
         identity,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { V1ConfigMap } from '@kubernetes/client-node'
-import { apiCluster, type TestCluster } from '../../testkit/cluster.ts'
+import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { Cache } from '../controller/cache.ts'
 import { silentLog } from '../log/log.ts'
 import { StoreError } from '../store/store-error.ts'

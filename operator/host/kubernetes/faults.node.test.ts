@@ -13,7 +13,7 @@ import {
   serverPids,
   tracesOf,
   untilHolds,
-} from '../../../testkit/kubernetes-host.ts'
+} from '../../../testkit/kubernetes/kubernetes-host.ts'
 import { TEST_CREDENTIALS, TEST_SPEC, untilState } from '../../../testkit/local-host.ts'
 import type { InstanceRef } from '../host.ts'
 import { DEFAULT_HOST_SETTINGS } from './host-settings.ts'

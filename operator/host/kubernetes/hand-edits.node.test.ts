@@ -10,7 +10,7 @@ import {
   queryService,
   SLOWEST_MS,
   untilHolds,
-} from '../../../testkit/kubernetes-host.ts'
+} from '../../../testkit/kubernetes/kubernetes-host.ts'
 import { TEST_CREDENTIALS, TEST_SPEC, untilState } from '../../../testkit/local-host.ts'
 import type { InstanceRef } from '../host.ts'
 import { instanceNames } from './instance-names.ts'

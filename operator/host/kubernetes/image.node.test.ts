@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { V1Container } from '@kubernetes/client-node'
-import { type HostScene, hostScene, SLOWEST_MS, untilHolds } from '../../../testkit/kubernetes-host.ts'
+import { type HostScene, hostScene, SLOWEST_MS, untilHolds } from '../../../testkit/kubernetes/kubernetes-host.ts'
 import { type Pod, pods } from './object-types.ts'
 
 const DATA = '/var/lib/postgresql/data'

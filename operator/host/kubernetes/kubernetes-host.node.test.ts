@@ -5,7 +5,7 @@ import {
   queryClaim,
   queryService,
   tracesOf,
-} from '../../../testkit/kubernetes-host.ts'
+} from '../../../testkit/kubernetes/kubernetes-host.ts'
 import { TEST_SPEC } from '../../../testkit/local-host.ts'
 import { describeHost } from '../host.contract.ts'
 

@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { LABELS } from '../crds/metadata.ts'
-import type { KubernetesApi } from '../runtime/kubernetes/kubernetes-api.ts'
-import type { KubernetesObject, KubernetesObjects, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
-import { openKubernetesApi } from '../runtime/kubernetes/open-kubernetes-api.ts'
-import { isStoreError } from '../runtime/store/store-error.ts'
-import { atEnd } from './at-end.ts'
+import { LABELS } from '../../crds/metadata.ts'
+import type { KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
+import type { KubernetesObject, KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { kubernetesObjects } from '../../runtime/kubernetes/kubernetes-objects.ts'
+import { openKubernetesApi } from '../../runtime/kubernetes/open-kubernetes-api.ts'
+import { isStoreError } from '../../runtime/store/store-error.ts'
+import { atEnd } from '../at-end.ts'
 import { WIDGET_CRD, WIDGET_POLICY, WIDGET_POLICY_BINDING } from './widget-crd.ts'
 
 /** A cluster, signed in to as its administrator. */
@@ -108,7 +108,7 @@ const openCluster = async (kubeconfig: string): Promise<TestCluster> => {
 }
 
 const generatedCrd = (file: string): Crd =>
-  parse(readFileSync(join(import.meta.dirname, '../crds/generated', file), 'utf8')) as Crd
+  parse(readFileSync(join(import.meta.dirname, '../../crds/generated', file), 'utf8')) as Crd
 
 const policyType = (kind: 'ValidatingAdmissionPolicy' | 'ValidatingAdmissionPolicyBinding'): ObjectType => ({
   apiVersion: 'admissionregistration.k8s.io/v1',

@@ -4,11 +4,11 @@
  */
 import { createInterface } from 'node:readline'
 import { Registry } from 'prom-client'
-import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
-import { type LeaseElector, startLeaseElector } from '../runtime/kubernetes/lease-elector.ts'
-import { monotonicMs } from '../runtime/kubernetes/lease-term.ts'
-import { openKubernetesApi } from '../runtime/kubernetes/open-kubernetes-api.ts'
-import { silentLog } from '../runtime/log/log.ts'
+import { kubernetesObjects } from '../../runtime/kubernetes/kubernetes-objects.ts'
+import { type LeaseElector, startLeaseElector } from '../../runtime/kubernetes/lease-elector.ts'
+import { monotonicMs } from '../../runtime/kubernetes/lease-term.ts'
+import { openKubernetesApi } from '../../runtime/kubernetes/open-kubernetes-api.ts'
+import { silentLog } from '../../runtime/log/log.ts'
 
 const [kubeconfig = '', namespace = '', identity = '', timings = '{}'] = process.argv.slice(2)
 

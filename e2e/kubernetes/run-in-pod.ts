@@ -1,7 +1,7 @@
 /** Runs a command in a pod's container, like `kubectl exec`. */
 import { Writable } from 'node:stream'
 import { Exec, type V1Status } from '@kubernetes/client-node'
-import type { ObjectKey } from '../runtime/kubernetes/kubernetes-object.ts'
+import type { ObjectKey } from '../../runtime/kubernetes/kubernetes-object.ts'
 import type { ClusterHandles } from './service-door.ts'
 
 const DEADLINE_MS = 30_000

@@ -1,10 +1,11 @@
 /** What the operator watches breaks in every way that networks and servers know: every environment gets where it should be. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Fault, type FaultProxy, startFaultProxy } from '../testkit/fault-proxy.ts'
-import { sized } from '../testkit/full.ts'
-import { type FakedCluster, FakedEnvironment, fakedCluster, whyNoFakedCluster } from './faked-cluster.ts'
-import { OperatorProcess } from './operator-process.ts'
+import { sized } from '../../testkit/full.ts'
+import { type Fault, type FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
+import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
+import type { OperatorProcess } from './operator-process.ts'
+import { proxiedOperator } from './proxied-operator.ts'
 
 /** Far above what a reflector's back-off adds. */
 const DEADLINE_MS = 120_000
@@ -34,18 +35,8 @@ describe('an operator whose watches break', function () {
   let started = false
 
   before(async function () {
-    const why = await whyNoFakedCluster()
-    if (why !== undefined) {
-      console.log(`    skipped: ${why}`)
-      return this.skip()
-    }
-    faked = await fakedCluster()
-    proxy = await startFaultProxy(faked.cluster.kubeconfig)
-    operator = await OperatorProcess.create({
-      kubeconfig: proxy.kubeconfig,
-      namespace: faked.namespace,
-      identity: 'watcher',
-    })
+    faked = await fakedCluster(this)
+    ;({ proxy, operator } = await proxiedOperator(faked, 'watcher'))
     started = true
     await operator.start()
   })

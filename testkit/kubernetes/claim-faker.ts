@@ -1,9 +1,9 @@
 /** Plays the volume provisioner on a cluster that has none: gives every claim a volume without a disk, and takes released ones away. */
 import type { V1PersistentVolume, V1PersistentVolumeClaim } from '@kubernetes/client-node'
-import type { KubernetesApi } from '../runtime/kubernetes/kubernetes-api.ts'
-import type { ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
-import { isStoreError } from '../runtime/store/store-error.ts'
+import type { KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
+import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { kubernetesObjects } from '../../runtime/kubernetes/kubernetes-objects.ts'
+import { isStoreError } from '../../runtime/store/store-error.ts'
 import { watchObjects } from './watch-objects.ts'
 
 export const CLAIM: ObjectType<V1PersistentVolumeClaim> = {

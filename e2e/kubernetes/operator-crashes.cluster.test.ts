@@ -1,15 +1,16 @@
 /** The operator is killed after every single change that it makes, one after the other: the end is always the same. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deletionRecordType } from '../crds/deletion-record-type.ts'
-import type { EnvironmentSpec } from '../crds/environment.ts'
-import { instanceName, shortUid } from '../crds/metadata.ts'
-import type { RequestVerb } from '../lib/model/operation.ts'
-import { type FaultProxy, startFaultProxy } from '../testkit/fault-proxy.ts'
+import { deletionRecordType } from '../../crds/deletion-record-type.ts'
+import type { EnvironmentSpec } from '../../crds/environment.ts'
+import { instanceName, shortUid } from '../../crds/metadata.ts'
+import type { RequestVerb } from '../../lib/model/operation.ts'
+import type { FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { CountedChanges } from './counted-changes.ts'
 import { everythingIn, normalized } from './everything-in.ts'
-import { type FakedCluster, FakedEnvironment, fakedCluster, whyNoFakedCluster } from './faked-cluster.ts'
-import { OperatorProcess } from './operator-process.ts'
+import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
+import type { OperatorProcess } from './operator-process.ts'
+import { proxiedOperator } from './proxied-operator.ts'
 
 /** What is asked for, after what. */
 const VERBS: Readonly<
@@ -34,18 +35,8 @@ describe('the operator dies after every change that it makes', function () {
   let started = false
 
   before(async function () {
-    const why = await whyNoFakedCluster()
-    if (why !== undefined) {
-      console.log(`    skipped: ${why}`)
-      return this.skip()
-    }
-    faked = await fakedCluster()
-    proxy = await startFaultProxy(faked.cluster.kubeconfig)
-    operator = await OperatorProcess.create({
-      kubeconfig: proxy.kubeconfig,
-      namespace: faked.namespace,
-      identity: 'the-only-one',
-    })
+    faked = await fakedCluster(this)
+    ;({ proxy, operator } = await proxiedOperator(faked, 'the-only-one'))
     started = true
     await operator.start()
   })

@@ -1,15 +1,15 @@
 /** The product as an administrator installs it: both charts, by Helm, into a namespace of its own. */
 import { join } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
-import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resource-store.ts'
-import { atEnd } from '../testkit/at-end.ts'
-import { nodeCluster, type TestCluster } from '../testkit/cluster.ts'
-import { kubectlOn, succeeded } from '../testkit/kubectl.ts'
-import { ApiClient } from './api-client.ts'
+import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
+import { atEnd } from '../../testkit/at-end.ts'
+import { nodeCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { kubectlOn, succeeded } from '../../testkit/kubernetes/kubectl.ts'
+import { ApiClient } from '../api-client.ts'
 import { type ClusterWorld, clusterWorld } from './cluster-world.ts'
 import { openServiceDoor } from './service-door.ts'
 
-const CHECKOUT = join(import.meta.dirname, '..')
+const CHECKOUT = join(import.meta.dirname, '../..')
 export const RELEASE_NAMESPACE = 'svc-system'
 const RELEASE = 'svc'
 
@@ -41,7 +41,7 @@ const install = async (): Promise<Release> => {
     succeeded('helm', ['--kubeconfig', kubeconfig, '--namespace', RELEASE_NAMESPACE, ...args], { cwd: CHECKOUT })
   const upgrade = async (values: readonly string[]): Promise<void> => {
     await helm('upgrade', '--install', '--create-namespace', '--take-ownership', 'svc-crds', 'charts/svc-crds')
-    const given = ['--values', 'e2e/values.yaml', ...values.flatMap(value => ['--set', value])]
+    const given = ['--values', 'e2e/kubernetes/values.yaml', ...values.flatMap(value => ['--set', value])]
     await helm('upgrade', '--install', RELEASE, 'charts/svc-platform', '--wait', '--timeout', '240s', ...given)
   }
   // Whoever looks for a fault wants to find it as it was.

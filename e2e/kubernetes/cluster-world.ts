@@ -1,14 +1,14 @@
 /** The scenarios' view of a control plane on a cluster: everything through the API server, as from anybody's laptop. */
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
-import { environmentType } from '../crds/environment-type.ts'
-import type { KubernetesObjects, ObjectKey } from '../runtime/kubernetes/kubernetes-object.ts'
-import type { ResourceStore } from '../runtime/store/resource-store.ts'
-import { CLAIM } from '../testkit/claim-faker.ts'
-import { type OpenSql, openSession } from '../testkit/open-sql.ts'
-import type { ApiClient } from './api-client.ts'
-import { breakPostgresInPod } from './break-postgres.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import type { KubernetesObjects, ObjectKey } from '../../runtime/kubernetes/kubernetes-object.ts'
+import type { ResourceStore } from '../../runtime/store/resource-store.ts'
+import { CLAIM } from '../../testkit/kubernetes/claim-faker.ts'
+import { type OpenSql, openSession } from '../../testkit/open-sql.ts'
+import type { ApiClient } from '../api-client.ts'
+import { breakPostgresInPod } from '../break-postgres.ts'
+import type { World } from '../world.ts'
 import { type ClusterHandles, openServiceDoor, type ServiceDoor } from './service-door.ts'
-import type { World } from './world.ts'
 
 /** A world that is a cluster; close it when done. */
 export interface ClusterWorld extends World {

@@ -12,10 +12,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { Agent, request } from 'node:https'
 import type { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
-import { clusterAccess } from '../runtime/kubernetes/cluster-access.ts'
-import { resourceOf } from '../runtime/kubernetes/object-path.ts'
-import { freePorts } from './free-port.ts'
-import { newTemporaryFolder } from './test-folder.ts'
+import { clusterAccess } from '../../runtime/kubernetes/cluster-access.ts'
+import { resourceOf } from '../../runtime/kubernetes/object-path.ts'
+import { freePorts } from '../free-port.ts'
+import { newTemporaryFolder } from '../test-folder.ts'
 import { faultyWatch, type WatchFault } from './watch-faults.ts'
 
 /** One call, as rules see it. */

@@ -1,5 +1,5 @@
 /** The changes that an operator makes for one environment, as a proxy before the API server sees them. */
-import type { Exchange, FaultProxy } from '../testkit/fault-proxy.ts'
+import type { Exchange, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 
 const ELSEWHERE = new Set(['leases', 'events'])
 

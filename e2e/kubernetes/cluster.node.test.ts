@@ -1,16 +1,16 @@
 /** The scenarios of the single box on a real cluster, installed by Helm: one installation for all, as its users share one. */
 import assert from 'node:assert/strict'
-import { sized } from '../testkit/full.ts'
+import { sized } from '../../testkit/full.ts'
+import { auditIsComplete } from '../scenarios/audit-is-complete.ts'
+import { deleteInEveryPhase } from '../scenarios/delete-in-every-phase.ts'
+import { duplicateCreate } from '../scenarios/duplicate-create.ts'
+import { expiry } from '../scenarios/expiry.ts'
+import { protection } from '../scenarios/protection.ts'
+import { racingChanges } from '../scenarios/racing-changes.ts'
+import { retainAndReuse } from '../scenarios/retain-and-reuse.ts'
+import { tenAtOnce } from '../scenarios/ten-at-once.ts'
+import { wholeLife } from '../scenarios/whole-life.ts'
 import { installedRelease, type Release } from './release.ts'
-import { auditIsComplete } from './scenarios/audit-is-complete.ts'
-import { deleteInEveryPhase } from './scenarios/delete-in-every-phase.ts'
-import { duplicateCreate } from './scenarios/duplicate-create.ts'
-import { expiry } from './scenarios/expiry.ts'
-import { protection } from './scenarios/protection.ts'
-import { racingChanges } from './scenarios/racing-changes.ts'
-import { retainAndReuse } from './scenarios/retain-and-reuse.ts'
-import { tenAtOnce } from './scenarios/ten-at-once.ts'
-import { wholeLife } from './scenarios/whole-life.ts'
 
 describe('a cluster', function () {
   this.timeout(300_000)

@@ -6,8 +6,8 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type KubeConfig, PortForward, type V1Pod, type V1Service } from '@kubernetes/client-node'
-import type { KubernetesObjects, ObjectKey, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { POD } from '../testkit/pod-faker.ts'
+import type { KubernetesObjects, ObjectKey, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { POD } from '../../testkit/kubernetes/pod-faker.ts'
 
 const SERVICE: ObjectType<V1Service> = { apiVersion: 'v1', kind: 'Service', plural: 'services' }
 

@@ -1,8 +1,8 @@
 /** Plays a node as the API server sees it: its object and its heartbeats. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { V1Lease, V1Node } from '@kubernetes/client-node'
-import type { KubernetesObject, KubernetesObjects, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { isStoreError } from '../runtime/store/store-error.ts'
+import type { KubernetesObject, KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { isStoreError } from '../../runtime/store/store-error.ts'
 
 export const NODE: ObjectType<V1Node> = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', clusterScoped: true }
 const LEASE: ObjectType<V1Lease> = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases' }

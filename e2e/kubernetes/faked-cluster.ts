@@ -2,20 +2,20 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { V1Service } from '@kubernetes/client-node'
-import type { Environment, EnvironmentSpec } from '../crds/environment.ts'
-import { environmentType } from '../crds/environment-type.ts'
-import { LABELS, labelValue } from '../crds/metadata.ts'
-import { environmentName } from '../lib/model/identifiers.ts'
-import type { RequestVerb } from '../lib/model/operation.ts'
-import type { ResourceKey } from '../lib/model/resource.ts'
-import type { ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resource-store.ts'
-import type { ResourceStore } from '../runtime/store/resource-store.ts'
-import { atEnd } from '../testkit/at-end.ts'
-import { startClaimFaker } from '../testkit/claim-faker.ts'
-import { apiCluster, type TestCluster } from '../testkit/cluster.ts'
-import { PodFaker } from '../testkit/pod-faker.ts'
-import { ServiceFaker } from '../testkit/service-faker.ts'
+import type { Environment, EnvironmentSpec } from '../../crds/environment.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { LABELS, labelValue } from '../../crds/metadata.ts'
+import { environmentName } from '../../lib/model/identifiers.ts'
+import type { RequestVerb } from '../../lib/model/operation.ts'
+import type { ResourceKey } from '../../lib/model/resource.ts'
+import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
+import type { ResourceStore } from '../../runtime/store/resource-store.ts'
+import { atEnd } from '../../testkit/at-end.ts'
+import { startClaimFaker } from '../../testkit/kubernetes/claim-faker.ts'
+import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { PodFaker } from '../../testkit/kubernetes/pod-faker.ts'
+import { ServiceFaker } from '../../testkit/kubernetes/service-faker.ts'
 
 const SERVICE: ObjectType<V1Service> = { apiVersion: 'v1', kind: 'Service', plural: 'services' }
 
@@ -31,7 +31,7 @@ export interface FakedCluster {
 }
 
 /** Why there can be none here; undefined: there can. */
-export const whyNoFakedCluster = async (): Promise<string | undefined> => {
+const whyNone = async (): Promise<string | undefined> => {
   const { objects } = await apiCluster()
   const { spec } = (await objects.get(SERVICE, { namespace: 'default', name: 'kubernetes' })) ?? {}
   return spec?.clusterIP?.startsWith('127.') === true
@@ -41,8 +41,15 @@ export const whyNoFakedCluster = async (): Promise<string | undefined> => {
 
 let running: Promise<FakedCluster> | undefined
 
-/** The one of this test process; ended with it. */
-export const fakedCluster = (): Promise<FakedCluster> => (running ??= start())
+/** The one of this test process; ended with it. Where there can be none, the tests of the hook that asks are skipped. */
+export const fakedCluster = async (hook: Mocha.Context): Promise<FakedCluster> => {
+  const why = await whyNone()
+  if (why !== undefined) {
+    console.log(`    skipped: ${why}`)
+    hook.skip()
+  }
+  return (running ??= start())
+}
 
 const start = async (): Promise<FakedCluster> => {
   const cluster = await apiCluster()

@@ -1,9 +1,9 @@
 /** An upgrade of the product, and the way back, over live environments: no database notices. */
 import assert from 'node:assert/strict'
-import { sized } from '../testkit/full.ts'
-import { POD } from '../testkit/pod-faker.ts'
+import { sized } from '../../testkit/full.ts'
+import { POD } from '../../testkit/kubernetes/pod-faker.ts'
+import { Tenant } from '../tenant.ts'
 import { installedRelease, type Release } from './release.ts'
-import { Tenant } from './tenant.ts'
 
 describe('an upgrade of the release', function () {
   this.timeout(600_000)

@@ -1,9 +1,9 @@
 /** What our accounts may do is what they do, and secrets outside of projects are nobody's of ours. Runs after the scenarios. */
 import assert from 'node:assert/strict'
-import { AuditLog, auditLogOf } from '../testkit/audit-log.ts'
+import { AuditLog, auditLogOf } from '../../testkit/kubernetes/audit-log.ts'
+import { Tenant } from '../tenant.ts'
 import { privilegesOf, usedPrivileges } from './privileges.ts'
 import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
-import { Tenant } from './tenant.ts'
 
 const ACCOUNTS = ['svc-operator', 'svc-apiserver'] as const
 

@@ -1,6 +1,6 @@
 /** What is in a namespace, of every kind that the API server serves; and the same with all that differs from run to run taken out. */
-import type { KubernetesApi } from '../runtime/kubernetes/kubernetes-api.ts'
-import type { KubernetesObject } from '../runtime/kubernetes/kubernetes-object.ts'
+import type { KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
+import type { KubernetesObject } from '../../runtime/kubernetes/kubernetes-object.ts'
 
 interface ResourceList {
   readonly resources: readonly {

@@ -1,9 +1,9 @@
 /** What is there of one kind, followed by whoever plays a part of the cluster: lists, watches, and lists again after any trouble. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ApiRequest, KubernetesApi } from '../runtime/kubernetes/kubernetes-api.ts'
-import type { KubernetesObject, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { listPages } from '../runtime/kubernetes/list-pages.ts'
-import { collectionPath } from '../runtime/kubernetes/object-path.ts'
+import type { ApiRequest, KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
+import type { KubernetesObject, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { listPages } from '../../runtime/kubernetes/list-pages.ts'
+import { collectionPath } from '../../runtime/kubernetes/object-path.ts'
 
 interface WatchLine<O> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'

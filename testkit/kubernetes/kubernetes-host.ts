@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { ANNOTATIONS, API_VERSION, environmentLabels, LABELS } from '../crds/metadata.ts'
-import type { InstanceRef, ObservedInstance } from '../operator/host/host.ts'
-import { DEFAULT_HOST_SETTINGS, type KubernetesHostSettings } from '../operator/host/kubernetes/host-settings.ts'
-import { instanceNames, POSTGRES_PORT } from '../operator/host/kubernetes/instance-names.ts'
-import { type KubernetesHost, openKubernetesHost } from '../operator/host/kubernetes/kubernetes-host.ts'
+import { ANNOTATIONS, API_VERSION, environmentLabels, LABELS } from '../../crds/metadata.ts'
+import type { InstanceRef, ObservedInstance } from '../../operator/host/host.ts'
+import { DEFAULT_HOST_SETTINGS, type KubernetesHostSettings } from '../../operator/host/kubernetes/host-settings.ts'
+import { instanceNames, POSTGRES_PORT } from '../../operator/host/kubernetes/instance-names.ts'
+import { type KubernetesHost, openKubernetesHost } from '../../operator/host/kubernetes/kubernetes-host.ts'
 import {
   claims,
   type Pod,
@@ -16,15 +16,15 @@ import {
   services,
   statefulSets,
   volumes,
-} from '../operator/host/kubernetes/object-types.ts'
-import type { CredentialSet } from '../runtime/credentials/credentials.ts'
-import type { KubernetesObjects, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { kubernetesObjects } from '../runtime/kubernetes/kubernetes-objects.ts'
-import { silentLog } from '../runtime/log/log.ts'
-import { atEnd } from './at-end.ts'
+} from '../../operator/host/kubernetes/object-types.ts'
+import type { CredentialSet } from '../../runtime/credentials/credentials.ts'
+import type { KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { kubernetesObjects } from '../../runtime/kubernetes/kubernetes-objects.ts'
+import { silentLog } from '../../runtime/log/log.ts'
+import { atEnd } from '../at-end.ts'
+import { TEST_CREDENTIALS, TEST_SPEC, untilState } from '../local-host.ts'
 import { nodeCluster, type TestCluster } from './cluster.ts'
 import { kubectlOn } from './kubectl.ts'
-import { TEST_CREDENTIALS, TEST_SPEC, untilState } from './local-host.ts'
 
 /** Where a host's tests play. */
 export interface HostScene {

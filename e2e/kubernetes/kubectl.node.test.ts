@@ -1,12 +1,12 @@
 /** Somebody with kubectl alone: no call of the API, and yet the API knows it afterwards. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { environmentType } from '../crds/environment-type.ts'
-import { API_VERSION, instanceName, LABELS, projectNamespace } from '../crds/metadata.ts'
-import { environmentName } from '../lib/model/identifiers.ts'
+import { environmentType } from '../../crds/environment-type.ts'
+import { API_VERSION, instanceName, LABELS, projectNamespace } from '../../crds/metadata.ts'
+import { environmentName } from '../../lib/model/identifiers.ts'
+import { Tenant } from '../tenant.ts'
 import { everythingIn } from './everything-in.ts'
 import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
-import { Tenant } from './tenant.ts'
 
 const MADE_BY_OPERATOR = /^(RoleBinding|ServiceAccount|NetworkPolicy) svc-/
 

@@ -4,9 +4,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePorts } from '../testkit/free-port.ts'
+import { freePorts } from '../../testkit/free-port.ts'
 
-const PROGRAM = join(import.meta.dirname, '../operator/main.ts')
+const PROGRAM = join(import.meta.dirname, '../../operator/main.ts')
 
 export interface OperatorProcessOptions {
   readonly kubeconfig: string

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { V1Lease } from '@kubernetes/client-node'
-import type { ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
-import { type Exchange, type FaultProxy, startFaultProxy } from '../testkit/fault-proxy.ts'
-import { type FakedCluster, FakedEnvironment, fakedCluster, whyNoFakedCluster } from './faked-cluster.ts'
-import { OperatorProcess } from './operator-process.ts'
+import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import type { Exchange, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
+import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
+import type { OperatorProcess } from './operator-process.ts'
+import { proxiedOperator } from './proxied-operator.ts'
 
 const LEASE: ObjectType<V1Lease> = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases' }
 /** From the release of the lease, or the death of its holder, to the next term. */
@@ -32,19 +33,9 @@ describe('two operators', function () {
   const contenders: Contender[] = []
 
   before(async function () {
-    const why = await whyNoFakedCluster()
-    if (why !== undefined) {
-      console.log(`    skipped: ${why}`)
-      return this.skip()
-    }
-    faked = await fakedCluster()
+    faked = await fakedCluster(this)
     for (const identity of ['one', 'two']) {
-      const proxy = await startFaultProxy(faked.cluster.kubeconfig)
-      const process = await OperatorProcess.create({
-        kubeconfig: proxy.kubeconfig,
-        namespace: faked.namespace,
-        identity,
-      })
+      const { proxy, operator: process } = await proxiedOperator(faked, identity)
       contenders.push({ identity, proxy, process })
       process.launch()
     }

@@ -1,0 +1,16 @@
+import { type FaultProxy, startFaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
+import type { FakedCluster } from './faked-cluster.ts'
+import { OperatorProcess } from './operator-process.ts'
+
+/** An operator whose way to the API server leads through a proxy. */
+export interface ProxiedOperator {
+  readonly proxy: FaultProxy
+  readonly operator: OperatorProcess
+}
+
+/** Makes both; the operator is not launched yet. `identity` is the name by which it holds its lease. */
+export const proxiedOperator = async (faked: FakedCluster, identity: string): Promise<ProxiedOperator> => {
+  const proxy = await startFaultProxy(faked.cluster.kubeconfig)
+  const { kubeconfig } = proxy
+  return { proxy, operator: await OperatorProcess.create({ kubeconfig, namespace: faked.namespace, identity }) }
+}
