@@ -6,16 +6,12 @@ import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
 import { MigrationError, migrate, readMigrations } from '../runtime/postgres/migrate.ts'
+import { stopSignal } from '../runtime/process/stop-signal.ts'
 import { apiServerConfig } from './config/config.ts'
 import { processEnvironment, standaloneEnv } from './config/env.ts'
 import { openStore, storePlace } from './open-store.ts'
 import { startApiServer } from './start.ts'
 import { MIGRATIONS_FOLDER } from './store/migrations.ts'
-
-const signalled = (): Promise<NodeJS.Signals> =>
-  new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve)
-  })
 
 /** Serves until a signal; lets go of everything in the reverse order, also when a later step fails. */
 const run = async (): Promise<void> => {
@@ -42,7 +38,7 @@ const run = async (): Promise<void> => {
     { ...ports, log, registry },
   )
   opened.defer(() => server.stop())
-  const signal = await signalled()
+  const signal = await stopSignal()
   log.info({ signal }, 'Stopping')
 }
 

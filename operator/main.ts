@@ -2,10 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
+import { listenAddress } from '../runtime/config/listen-address.ts'
 import { ConfigError, parseEnv } from '../runtime/config/parse-env.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
+import { stopSignal } from '../runtime/process/stop-signal.ts'
 import { operatorConfig } from './config/config.ts'
 import { operatorProcessEnv, processEnvironment } from './config/env.ts'
 import { parseEnvironmentsSettings } from './config/environments-settings.ts'
@@ -14,30 +16,21 @@ import { startOnCluster } from './start-on-cluster.ts'
 /** Longer than everything that a stop waits for, shorter than what kubelet gives. */
 const STOP_DEADLINE_MS = 20_000
 
-const signalled = (): Promise<NodeJS.Signals> =>
-  new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve)
-  })
-
-const addressOf = (text: string): { readonly host: string; readonly port: number } => {
-  const at = text.lastIndexOf(':')
-  return { host: text.slice(0, at).replaceAll(/[[\]]/g, ''), port: Number(text.slice(at + 1)) }
-}
-
 /** @returns the exit code */
 const run = async (): Promise<number> => {
   const environment = processEnvironment()
   const config = operatorConfig(environment, 'kubernetes')
   const env = parseEnv(operatorProcessEnv, environment)
   const environments = parseEnvironmentsSettings('SERVICE_ENVIRONMENTS', env.SERVICE_ENVIRONMENTS)
+  const metricsListen = listenAddress('SERVICE_METRICS_LISTEN', env.SERVICE_METRICS_LISTEN)
   const log = jsonLog(lineBuffer(process.stdout), env.SERVICE_LOG_LEVEL)
   const registry = new Registry()
   collectProcessMetrics(registry)
   const identity = env.SERVICE_OPERATOR_IDENTITY ?? `${hostname()}_${randomBytes(4).toString('hex')}`
-  const stopped = signalled()
+  const stopped = stopSignal()
   const operator = await startOnCluster({ config, environments, identity, log, registry })
   const probes = { '/livez': operator.alive, '/readyz': operator.ready }
-  const metrics = await startMetricsListener({ ...addressOf(env.SERVICE_METRICS_LISTEN), registry, probes })
+  const metrics = await startMetricsListener({ ...metricsListen, registry, probes })
   log.info({ url: metrics.url, identity }, 'Metrics and probes listen')
   const end = await Promise.race([stopped.then(signal => ({ signal })), operator.lost.then(why => ({ why }))])
   if ('why' in end) {

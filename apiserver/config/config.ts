@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { resourcesSchema } from '../../crds/environment.ts'
 import type { EnvironmentKind } from '../../lib/model/environment.ts'
+import { type ListenAddress, listenAddress } from '../../runtime/config/listen-address.ts'
 import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
 import type { LogLevel } from '../../runtime/log/json-log.ts'
 import { type ApiServerEnv, apiServerEnv } from './env.ts'
@@ -21,11 +22,6 @@ export interface PlanConfig {
     readonly environmentsPerOrganization: number | undefined
     readonly environmentsPerProject: number | undefined
   }
-}
-
-export interface ListenAddress {
-  readonly host: string
-  readonly port: number
 }
 
 /** Requests per minute; 0 switches a limit off. */
@@ -59,13 +55,6 @@ export interface ApiServerConfig {
   readonly limits: LimitSettings
   readonly stop: StopDelays
   readonly plan: PlanConfig
-}
-
-const listenAddress = (name: string, text: string): ListenAddress => {
-  const at = text.lastIndexOf(':')
-  const port = Number(text.slice(at + 1))
-  if (port > 65_535) throw new ConfigError(`Cannot use ${name}: port ${port} is above 65535`)
-  return { host: text.slice(0, at).replaceAll(/[[\]]/g, ''), port }
 }
 
 const networks = (text: string): TrustedNetworks => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { MAX_TTL_HOURS } from '../../lib/model/environment.ts'
 import { BYTES_QUANTITY, CPU_QUANTITY } from '../../lib/model/quantity.ts'
+import { hostAndPort } from '../../runtime/config/listen-address.ts'
 import { LOG_LEVELS } from '../../runtime/log/json-log.ts'
 
 const flag = z.enum(['0', '1']).default('0')
@@ -15,9 +16,6 @@ const count = (min: number, max: number, preset: number) =>
     .default(preset)
 
 const cap = count(0, 1_000_000, 0)
-const hostAndPort = z
-  .string()
-  .regex(/^(\[[0-9a-fA-F:.]+\]|[^:[\]]+):\d{1,5}$/, 'must be an address and a port, e.g. 127.0.0.1:8080')
 // Not z.url(): postgres://user@/name?host=/folder, through a socket, is none to WHATWG.
 const postgresUrl = z.string().regex(/^postgres(ql)?:\/\/\S+$/, 'must be a postgres:// URL')
 const cpu = (preset: string) => z.string().regex(CPU_QUANTITY, 'must be like 500m or 2').default(preset)

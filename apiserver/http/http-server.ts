@@ -2,7 +2,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ListenAddress, StopDelays } from '../config/config.ts'
+import type { ListenAddress } from '../../runtime/config/listen-address.ts'
+import type { StopDelays } from '../config/config.ts'
 import { answerClientError } from './client-errors.ts'
 import type { Traffic } from './traffic.ts'
 

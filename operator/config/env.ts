@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hostAndPort } from '../../runtime/config/listen-address.ts'
 import { LOG_LEVELS } from '../../runtime/log/json-log.ts'
 
 const wholeNumber = (least: number, most: number) =>
@@ -58,11 +59,7 @@ export const operatorEnv = z.object({
 
 /** What an operator of its own is told, on Kubernetes: on the single box the box decides these. */
 export const operatorProcessEnv = z.object({
-  SERVICE_METRICS_LISTEN: z
-    .string()
-    .regex(/^(\[[0-9a-fA-F:.]+\]|[^:[\]]+):\d{1,5}$/, 'must be an address and a port, e.g. 127.0.0.1:9464')
-    .default('127.0.0.1:9464')
-    .describe('Where /metrics, /livez and /readyz listen'),
+  SERVICE_METRICS_LISTEN: hostAndPort.default('127.0.0.1:9464').describe('Where /metrics, /livez and /readyz listen'),
   SERVICE_LOG_LEVEL: z.enum(LOG_LEVELS).default('info').describe('The lowest level that is logged'),
   SERVICE_OPERATOR_IDENTITY: z
     .string()
