@@ -10,6 +10,12 @@ const noEnvironment = [
   message: 'Read the environment only in config/env.ts (and in testkit, tools, bench, e2e)',
 }))
 
+/** A test that is skipped says why: testkit/skip-because.ts does both. */
+const noSilentSkip = ['skip', 'xit', 'xdescribe'].map(name => ({
+  selector: name === 'skip' ? "CallExpression[callee.property.name='skip']" : `CallExpression[callee.name='${name}']`,
+  message: 'Skip by skipBecause: it prints why',
+}))
+
 export default tseslint.config(
   { ignores: ['node_modules/**', '**/generated/**', 'coverage/**', '.svc/**', '**/*.mjs', '*.cjs'] },
   ...tseslint.configs.strictTypeChecked,
@@ -30,6 +36,10 @@ export default tseslint.config(
   },
   {
     files: ['**/config/env.ts', 'testkit/**', 'tools/**', 'bench/**', 'e2e/**', '**/*.test.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...noSilentSkip] },
+  },
+  {
+    files: ['testkit/skip-because.ts'],
     rules: { 'no-restricted-syntax': 'off' },
   },
   {

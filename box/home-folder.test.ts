@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runAs } from '../runtime/postgres/run-as.ts'
+import { skipBecause } from '../testkit/skip-because.ts'
 import { BoxError } from './box-error.ts'
 import { openHome } from './home-folder.ts'
 
@@ -80,10 +81,7 @@ describe('the home folder', () => {
   })
 
   it('sends data elsewhere when Postgres’ account cannot reach it, and widens no mode', async function () {
-    if (account === undefined) {
-      console.log('        skipped: not root, so Postgres runs as ourselves')
-      return this.skip()
-    }
+    if (account === undefined) return skipBecause(this, 'not root, so Postgres runs as ourselves')
     const closed = join(parent, 'closed')
     mkdirSync(closed, { mode: 0o700 })
     const opened = await openHome(join(closed, 'svc'), account)

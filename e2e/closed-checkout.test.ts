@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { freePorts } from '../testkit/free-port.ts'
 import { sized } from '../testkit/full.ts'
 import { openSqlDirect } from '../testkit/open-sql.ts'
+import { skipBecause } from '../testkit/skip-because.ts'
 
 const CHECKOUT = join(import.meta.dirname, '..')
 
@@ -14,8 +15,7 @@ describe('a checkout in a folder that only root can enter', function () {
   this.timeout(240_000)
   before(function () {
     if (process.getuid?.() === 0 && sized(0, 1) === 1) return
-    console.log('    skipped: needs root, and copies the whole checkout, so it is part of make verify')
-    this.skip()
+    skipBecause(this, 'needs root, and copies the whole checkout, so it is part of make verify')
   })
 
   it('passes make up, make user and make down, and no mode is widened', async () => {

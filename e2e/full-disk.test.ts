@@ -5,6 +5,7 @@ import { renameSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { conditionOf } from '../crds/conditions.ts'
 import { environmentType } from '../crds/environment-type.ts'
+import { skipBecause } from '../testkit/skip-because.ts'
 import { BoxProcess } from './box-process.ts'
 import { type SingleBoxWorld, singleBoxWorld } from './single-box-world.ts'
 import { Tenant } from './tenant.ts'
@@ -28,10 +29,7 @@ describe('a full disk of one environment', function () {
   let world: SingleBoxWorld
   let mounted: string | undefined
   before(async function () {
-    if (!canMount()) {
-      console.log('    skipped: needs to mount a small file system, which takes root')
-      return this.skip()
-    }
+    if (!canMount()) skipBecause(this, 'needs to mount a small file system, which takes root')
     box = await BoxProcess.start()
     world = singleBoxWorld(box)
   })

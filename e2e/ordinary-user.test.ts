@@ -4,6 +4,7 @@ import { chownSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { canReach } from '../runtime/postgres/reach.ts'
 import { runAs } from '../runtime/postgres/run-as.ts'
+import { skipBecause } from '../testkit/skip-because.ts'
 import { BoxProcess } from './box-process.ts'
 import { singleBoxWorld } from './single-box-world.ts'
 import { Tenant } from './tenant.ts'
@@ -13,8 +14,7 @@ describe('a single box of an ordinary user', function () {
   const account = runAs(undefined)
   before(async function () {
     if (account !== undefined && (await canReach(process.execPath, account))) return
-    console.log('    skipped: needs root, and a checkout that another account can read')
-    this.skip()
+    skipBecause(this, 'needs root, and a checkout that another account can read')
   })
 
   it('goes the whole way, and leaves nothing that is not its user’s', async () => {

@@ -22,6 +22,7 @@ import { eventually } from '../testkit/dispatch-world.ts'
 import { startClaimFaker } from '../testkit/kubernetes/claim-faker.ts'
 import { apiCluster, namespaces, type TestCluster } from '../testkit/kubernetes/cluster.ts'
 import { kubectlOn } from '../testkit/kubernetes/kubectl.ts'
+import { needsLoopbackServices } from '../testkit/kubernetes/loopback-services.ts'
 import { PodFaker } from '../testkit/kubernetes/pod-faker.ts'
 import { ServiceFaker } from '../testkit/kubernetes/service-faker.ts'
 import { operatorConfig } from './config/config.ts'
@@ -65,11 +66,7 @@ describe('the operator on a cluster', function () {
 
   before(async function () {
     cluster = await apiCluster()
-    const { spec } = (await cluster.objects.get(SERVICES, { namespace: 'default', name: 'kubernetes' })) ?? {}
-    if (spec?.clusterIP?.startsWith('127.') !== true) {
-      console.log('skipped: needs a cluster whose Services have loopback addresses, where servers are played')
-      this.skip()
-    }
+    await needsLoopbackServices(this, cluster)
     await cluster.installKinds()
     system = await cluster.namespace('run-system')
     kubectl = kubectlOn(cluster.kubeconfig)
@@ -173,7 +170,7 @@ describe('the operator on a cluster', function () {
     await remove(place)
     const { spec } = (await record(place.uid))!
     assert.deepEqual([spec.cause, spec.retained], ['external', false])
-    for (const type of [SECRETS, SERVICES, CLAIMS])
+    for (const type of [SECRETS, SERVICES, CLAIMS] as const)
       await eventually(
         () => cluster.objects.list(type, { namespace: place.namespace }),
         ({ items }) => items.length === 0,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { testCluster } from './postgres.ts'
+import { skipBecause } from './skip-because.ts'
 
 describe('testCluster', () => {
   it('starts a Postgres 17 and clones databases from a template', async () => {
@@ -21,7 +22,7 @@ describe('testCluster', () => {
   })
 
   it('keeps nothing in /dev/shm, where somebody may clean up during a long run', async function () {
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'only Linux has /dev/shm')
     const maps = readFileSync(`/proc/${(await testCluster()).pid}/maps`, 'utf8')
     assert.match(maps, /\/pg_dynshmem\//)
     assert.doesNotMatch(maps, /\/dev\/shm\/PostgreSQL\./)

@@ -1,2 +1,2 @@
 /** Where the migrations of the control-plane database are. */
-export const MIGRATIONS_FOLDER = new URL('./migrations', import.meta.url)
+export const MIGRATIONS_FOLDER = new URL('./migrations/', import.meta.url)

@@ -1,23 +1,20 @@
 /** A cluster whose pods, volumes, network and Postgres servers are played, and an operator's own namespace on it. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import type { V1Service } from '@kubernetes/client-node'
 import type { Environment, EnvironmentSpec } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { LABELS, labelValue } from '../../crds/metadata.ts'
 import { environmentName } from '../../lib/model/identifiers.ts'
 import type { RequestVerb } from '../../lib/model/operation.ts'
 import type { ResourceKey } from '../../lib/model/resource.ts'
-import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { atEnd } from '../../testkit/at-end.ts'
 import { startClaimFaker } from '../../testkit/kubernetes/claim-faker.ts'
 import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { needsLoopbackServices } from '../../testkit/kubernetes/loopback-services.ts'
 import { PodFaker } from '../../testkit/kubernetes/pod-faker.ts'
 import { ServiceFaker } from '../../testkit/kubernetes/service-faker.ts'
-
-const SERVICE: ObjectType<V1Service> = { apiVersion: 'v1', kind: 'Service', plural: 'services' }
 
 export interface FakedCluster {
   readonly cluster: TestCluster
@@ -30,24 +27,11 @@ export interface FakedCluster {
   assertSound(): Promise<void>
 }
 
-/** Why there can be none here; undefined: there can. */
-const whyNone = async (): Promise<string | undefined> => {
-  const { objects } = await apiCluster()
-  const { spec } = (await objects.get(SERVICE, { namespace: 'default', name: 'kubernetes' })) ?? {}
-  return spec?.clusterIP?.startsWith('127.') === true
-    ? undefined
-    : 'needs a cluster whose Services have loopback addresses (--service-cluster-ip-range=127.96.0.0/16), where servers are played'
-}
-
 let running: Promise<FakedCluster> | undefined
 
 /** The one of this test process; ended with it. Where there can be none, the tests of the hook that asks are skipped. */
 export const fakedCluster = async (hook: Mocha.Context): Promise<FakedCluster> => {
-  const why = await whyNone()
-  if (why !== undefined) {
-    console.log(`    skipped: ${why}`)
-    hook.skip()
-  }
+  await needsLoopbackServices(hook, await apiCluster())
   return (running ??= start())
 }
 

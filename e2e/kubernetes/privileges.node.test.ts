@@ -1,6 +1,7 @@
 /** What our accounts may do is what they do, and secrets outside of projects are nobody's of ours. Runs after the scenarios. */
 import assert from 'node:assert/strict'
 import { AuditLog, auditLogOf } from '../../testkit/kubernetes/audit-log.ts'
+import { skipBecause } from '../../testkit/skip-because.ts'
 import { Tenant } from '../tenant.ts'
 import { privilegesOf, usedPrivileges } from './privileges.ts'
 import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
@@ -39,10 +40,8 @@ describe('privileges', function () {
   for (const name of ACCOUNTS)
     it(`${name} has no verb that it does not use`, async function () {
       const path = auditLogOf('node')
-      if (path === undefined) {
-        console.log('      skipped: SERVICE_TEST_AUDIT_LOG does not name the audit log of the cluster')
-        return this.skip()
-      }
+      if (path === undefined)
+        return skipBecause(this, 'SERVICE_TEST_AUDIT_LOG does not name the audit log of the cluster')
       const user = `system:serviceaccount:${RELEASE_NAMESPACE}:${name}`
       const used = usedPrivileges(new AuditLog(path, 0).lines().filter(line => line.user === user))
       const granted = await privilegesOf(release.cluster.objects, { namespace: RELEASE_NAMESPACE, name })

@@ -7,4 +7,4 @@ import { migrate, readMigrations } from '../postgres/migrate.ts'
  * @throws MigrationError when the database is newer than this product or was tampered with
  */
 export const migrateEmbeddedStore = async (url: string, log?: Log): Promise<readonly string[]> =>
-  migrate(url, await readMigrations(new URL('./migrations', import.meta.url)), log)
+  migrate(url, await readMigrations(new URL('./migrations/', import.meta.url)), log)

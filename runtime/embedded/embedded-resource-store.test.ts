@@ -4,7 +4,9 @@ import pg from 'pg'
 import { Registry } from 'prom-client'
 import { keyOf, type ResourceType } from '../../lib/model/resource.ts'
 import { storeDatabase } from '../../testkit/embedded-store.ts'
+import { sized } from '../../testkit/full.ts'
 import { testCluster } from '../../testkit/postgres.ts'
+import { skipBecause } from '../../testkit/skip-because.ts'
 import { rejectsWith, uidOf } from '../store/resource-store-fixture.contract.ts'
 import { FINALIZER, newWidget, type Widget, widgets } from '../store/widget.contract.ts'
 import { EmbeddedResourceStore, type EmbeddedStoreOptions } from './embedded-resource-store.ts'
@@ -318,7 +320,7 @@ describe('EmbeddedResourceStore', () => {
   })
 
   it('a server that no longer says a word is Unavailable after the deadline, for reads and writes, and closing does not hang', async function () {
-    if (process.env['FULL'] !== '1') return this.skip() // waits for deadlines of 12 s
+    if (sized(0, 1) === 0) skipBecause(this, 'waits for deadlines of 12 s, so it is part of make verify')
     this.timeout(60_000)
     const frozen = open({ clientName: 'frozen', maxConnections: 2 })
     const made = await frozen.create(widgets, newWidget('ns', 'one'))
@@ -340,7 +342,7 @@ describe('EmbeddedResourceStore', () => {
   })
 
   it('a row that somebody holds on to is TooManyRequests after its deadline, and others go on meanwhile', async function () {
-    if (process.env['FULL'] !== '1') return this.skip() // waits for a deadline of 5 s
+    if (sized(0, 1) === 0) skipBecause(this, 'waits for a deadline of 5 s, so it is part of make verify')
     const made = await create('held')
     await admin.query('begin')
     await admin.query(`select from objects where name = 'held' for update`)

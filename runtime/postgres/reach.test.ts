@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { testAccount, testFolder } from '../../testkit/server-files.ts'
+import { skipBecause } from '../../testkit/skip-because.ts'
 import { installedBuild, postgresVersion } from './binaries.ts'
 import { dataHome } from './data-home.ts'
 import { canReach } from './reach.ts'
@@ -19,8 +20,7 @@ const privateFolder = (): string => {
 describe('folders and programs that the account of Postgres must reach', () => {
   before(function () {
     if (testAccount() !== undefined) return
-    console.log('    skipped: not root, so Postgres runs as ourselves and reaches what we reach')
-    this.skip()
+    skipBecause(this, 'not root, so Postgres runs as ourselves and reaches what we reach')
   })
 
   it('are told by the account itself', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { connect, createServer, type TlsOptions } from 'node:tls'
 import { freePorts } from '../../testkit/free-port.ts'
 import { testFolder } from '../../testkit/server-files.ts'
+import { skipBecause } from '../../testkit/skip-because.ts'
 import { type Identity, makeAuthority, makeServerIdentity } from './certificate.ts'
 
 const NOW = new Date('2026-11-27T12:00:00Z')
@@ -47,10 +48,7 @@ describe('certificates', () => {
   })
 
   it('pass a strict check by OpenSSL', function () {
-    if (spawnSync('openssl', ['version']).status !== 0) {
-      console.log('    skipped: no openssl on this machine')
-      this.skip()
-    }
+    if (spawnSync('openssl', ['version']).status !== 0) skipBecause(this, 'no openssl on this machine')
     const folder = testFolder()
     const [ca, leaf] = [join(folder, 'ca.crt'), join(folder, 'server.crt')]
     writeFileSync(ca, authority.certificate)

@@ -310,7 +310,7 @@ describe('the objects of a project', () => {
 })
 
 describe('the image’s start script', () => {
-  const folder = new URL('../../../images/postgres', import.meta.url).pathname
+  const folder = new URL('../../../images/postgres/', import.meta.url).pathname
   for (const script of ['svc-postgres', 'svc-probe', 'build-template.sh'])
     it(`${script} is what a plain shell understands`, () => {
       execFileSync('sh', ['-n', `${folder}${script}`])

@@ -28,6 +28,7 @@ import {
   untilState,
 } from '../../../testkit/local-host.ts'
 import { testAccount, testFolder } from '../../../testkit/server-files.ts'
+import { skipBecause } from '../../../testkit/skip-because.ts'
 import type { ConditionError, InstanceRef } from '../host.ts'
 import { hostFolders, type InstanceFolders, instanceFolders } from './folders.ts'
 import { readIntent } from './intent.ts'
@@ -92,7 +93,7 @@ describe('the local host, when things go wrong', function () {
   })
 
   it('keeps nothing in /dev/shm, where who cleans up would break a running server', async function () {
-    if (process.platform !== 'linux') this.skip()
+    if (process.platform !== 'linux') skipBecause(this, 'only Linux has /dev/shm')
     const ref = newRef()
     await bringUp(host, ref)
     // The workers of a parallel query attach to dynamic shared memory.
@@ -399,10 +400,7 @@ describe('the local host, when things go wrong', function () {
   })
 
   it('survives a full disk of one environment; the others serve on', async function () {
-    if (testAccount() === undefined) {
-      console.log('    skipped: not root, so no small filesystem can be mounted')
-      this.skip()
-    }
+    if (testAccount() === undefined) skipBecause(this, 'not root, so no small filesystem can be mounted')
     const [small, fine] = [newRef('small'), newRef('fine')]
     const { root } = foldersOf(small)
     mkdirSync(root)
@@ -410,8 +408,7 @@ describe('the local host, when things go wrong', function () {
     try {
       mount('-t', 'tmpfs', '-o', 'size=20m,mode=711', 'tmpfs', root)
     } catch (error) {
-      console.log(`    skipped: cannot mount a tmpfs (${(error as Error).message.split('\n').at(-2) ?? ''})`)
-      this.skip()
+      skipBecause(this, `cannot mount a tmpfs (${(error as Error).message.split('\n').at(-2) ?? ''})`)
     }
     try {
       await bringUp(host, fine)
