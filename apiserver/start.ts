@@ -6,7 +6,9 @@ import type { Log } from '../runtime/log/log.ts'
 import { assertMigrated, readMigrations } from '../runtime/postgres/migrate.ts'
 import { untilBack } from '../runtime/postgres/until-back.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
-import { personalTokens } from './auth/authenticate/personal-token.ts'
+import { AgentRequests } from './auth/agent-requests.ts'
+import { accountTokens } from './auth/authenticate/account-token.ts'
+import { apiKeys } from './auth/authenticate/api-key.ts'
 import { LastUsed } from './auth/last-used.ts'
 import { accessSentence } from './auth/policy.ts'
 import type { CommandSettings } from './commands/dependencies.ts'
@@ -82,6 +84,7 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
     plan: config.plan,
     previewDefaultTtlHours: config.previewDefaultTtlHours,
     operationDeadlineSeconds: { create: seconds, suspend: seconds, resume: seconds, rotate: seconds, delete: seconds },
+    publicUrl: config.publicUrl,
     publicSignup: config.publicSignup,
     writeThroughWaitMs: WRITE_THROUGH_WAIT_MS,
   }
@@ -118,7 +121,7 @@ const contextOf = (
   ports: ApiServerPorts,
   database: Database,
   dispatch: DispatchAndProjection,
-  rest: Pick<ApiContext, 'readiness' | 'stopping'>,
+  rest: Pick<ApiContext, 'agentRequests' | 'readiness' | 'stopping'>,
 ): ApiContext => ({
   database,
   store: ports.store,
@@ -133,20 +136,27 @@ const contextOf = (
   ...rest,
 })
 
+/** What is noted of requests after they were answered. */
+interface WrittenBehind {
+  readonly lastUsed: LastUsed
+  readonly agentRequests: AgentRequests
+}
+
 const httpServer = (
   config: ApiServerInstance,
   ports: ApiServerPorts,
-  lastUsed: LastUsed,
+  written: WrittenBehind,
   database: Database,
   contextFor: (stopping: () => boolean) => ApiContext,
 ): HttpServer => {
   const { log } = ports
   const metrics = httpMetrics(ports.registry)
-  const traffic = new Traffic({ trusted: config.trustedProxies, log, metrics })
+  const { lastUsed, agentRequests } = written
+  const traffic = new Traffic({ trusted: config.trustedProxies, log, metrics, agentRequests })
   const limits = new Limits(config.limits, policy => metrics.rateLimited.inc({ policy }))
   const stopping = (): boolean => server.draining
   const answers = answering({ log, publicUrl: config.publicUrl, closing: stopping })
-  const admission = new Admission([personalTokens(database, lastUsed)], limits)
+  const admission = new Admission([accountTokens(database, lastUsed), apiKeys(database, lastUsed)], limits)
   const routes = bindRoutes(HANDLERS, { admission, context: contextFor(stopping), ...answers })
   const pages = pagesRouter(openApiDocument(Object.values(ROUTES), accessSentence), answers)
   const server = new HttpServer(createApp(traffic, answers.fail, [routes, pages]), traffic, config.publicUrl)
@@ -189,14 +199,18 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   const ready = dispatch.ready().then(() => {
     synced.now = true
   })
-  const lastUsed = new LastUsed(database, log)
+  const written: WrittenBehind = {
+    lastUsed: new LastUsed(database, log),
+    agentRequests: new AgentRequests(database, log, registry),
+  }
   const housekeeping = startHousekeeping(database, log)
   const release = async (): Promise<void> => {
-    await Promise.all([dispatch.stop(), housekeeping.stop(), lastUsed.flush()])
+    await Promise.all([dispatch.stop(), housekeeping.stop(), written.lastUsed.flush(), written.agentRequests.flush()])
     await database.stop()
   }
-  const server = httpServer(config, ports, lastUsed, database, stopping =>
+  const server = httpServer(config, ports, written, database, stopping =>
     contextOf(config, ports, database, dispatch, {
+      agentRequests: written.agentRequests,
       readiness: readinessChecks(database, synced, ports),
       stopping,
     }),

@@ -23,6 +23,7 @@ export const TEST_SETTINGS: CommandSettings = {
   plan: { resources: { production: FIGURES, staging: FIGURES, preview: FIGURES }, caps: {} },
   previewDefaultTtlHours: 72,
   operationDeadlineSeconds: { create: 600, suspend: 600, resume: 600, rotate: 600, delete: 600 },
+  publicUrl: '',
   publicSignup: false,
   // Longer than any load of the machine: whoever tests giving up asks impatiently.
   writeThroughWaitMs: 30_000,
@@ -101,6 +102,7 @@ export const commandWorld = async (
       credentialId: made.tokenId,
       isOperator,
       role,
+      scopes: undefined,
     }
   }
   const call = (principal: Principal, { key, body, route, pathParams }: CallOptions = {}): Call => ({

@@ -43,7 +43,7 @@ const PREPARE: Partial<Record<OperationId, (range: Range, env: string) => Promis
 }
 
 /** Something of each kind that a path can name, made when it does. */
-const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller) => Promise<string>>> = {
+const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller, route: Route) => Promise<string>>> = {
   org: () => Promise.resolve(ORG),
   env: async ({ team }) => {
     const env = freshId()
@@ -63,7 +63,13 @@ const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller) => Prom
     return params.subject
   },
   operation: async ({ team }) => (await created(team.owner, freshId())).id,
-  token: async (_range, caller) => (await caller.call('createToken', { body: { name: 'target' } })).body.id,
+  token: async (_range, caller, route) => {
+    const scopes = route.operationId === 'listTokenEvents' ? { scopes: ['read'] } : {}
+    return (await caller.call('createToken', { body: { name: 'target', ...scopes } })).body.id
+  },
+  api_key: async ({ team }) =>
+    (await team.owner.call('createApiKey', { params: { org: ORG }, body: { name: 'target', scopes: ['read'] } })).body
+      .api_key_id,
 }
 
 const bodyOf = (route: Route): Readonly<Record<string, unknown>> | undefined => {
@@ -82,7 +88,7 @@ export const aimAt = async (route: Route, range: Range, caller: ApiCaller): Prom
     const target = TARGETS[name]
     assert.ok(target, `${route.operationId}: say in TARGETS what {${name}} can be`)
     // An environment stands in the team's own project.
-    params[name] = name === 'project' && names.includes('env') ? PROJECT : await target(range, caller)
+    params[name] = name === 'project' && names.includes('env') ? PROJECT : await target(range, caller, route)
   }
   await PREPARE[route.operationId as OperationId]?.(range, params['env'] ?? '')
   return {

@@ -1,9 +1,9 @@
 /**
- * When tokens were last used, written behind the requests: at most once a minute for each token, many at once, and never
+ * When credentials were last used, written behind the requests: at most once a minute for each, many at once, and never
  * in the way. A statement a request would queue a busy token's requests behind each other.
  */
 import type { Log } from '../../runtime/log/log.ts'
-import { touchTokens } from '../store/credentials.ts'
+import { touchUsed, type UsedTable } from '../store/credentials.ts'
 import type { Database } from '../store/database.ts'
 
 const FLUSH_MS = 250
@@ -12,7 +12,7 @@ const MAX_MARKED = 10_000
 export class LastUsed {
   readonly #database: Database
   readonly #log: Log
-  readonly #marked = new Set<string>()
+  readonly #marked: Readonly<Record<UsedTable, Set<string>>> = { tokens: new Set(), api_keys: new Set() }
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
@@ -21,10 +21,11 @@ export class LastUsed {
     this.#log = log
   }
 
-  /** Notes that a token was used just now. Beyond a cap it is dropped. */
-  mark(tokenId: string): void {
-    if (this.#marked.size >= MAX_MARKED) return
-    this.#marked.add(tokenId)
+  /** Notes that a credential was used just now. Beyond a cap it is dropped. */
+  mark(table: UsedTable, id: string): void {
+    const marked = this.#marked[table]
+    if (marked.size >= MAX_MARKED) return
+    marked.add(id)
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_MS).unref()
   }
 
@@ -32,17 +33,19 @@ export class LastUsed {
   async flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const ids = [...this.#marked]
-    this.#marked.clear()
-    if (ids.length > 0) this.#writing = this.#writing.then(() => this.#write(ids))
+    for (const [table, marked] of Object.entries(this.#marked)) {
+      const ids = [...marked]
+      marked.clear()
+      if (ids.length > 0) this.#writing = this.#writing.then(() => this.#write(table as UsedTable, ids))
+    }
     await this.#writing
   }
 
-  async #write(ids: readonly string[]): Promise<void> {
+  async #write(table: UsedTable, ids: readonly string[]): Promise<void> {
     try {
-      await this.#database.transaction(sql => touchTokens(sql, ids))
+      await this.#database.transaction(sql => touchUsed(sql, table, ids))
     } catch (error) {
-      this.#log.warn({ err: error, tokens: ids.length }, 'Cannot write when tokens were last used')
+      this.#log.warn({ err: error, table, credentials: ids.length }, 'Cannot write when credentials were last used')
     }
   }
 }

@@ -1,22 +1,40 @@
 import assert from 'node:assert/strict'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { CREDENTIAL_KINDS, ROLES, type Role } from '../../lib/model/credential.ts'
-import type { OperationId } from '../../testkit/api-client.ts'
+import { type Level, parseScope, type Scope, type Target } from '../../lib/model/scope.ts'
+import { COLUMNS, type Column, MATRIX, REACHES } from '../../testkit/authorization-matrix.ts'
 import type { Principal } from '../commands/call.ts'
 import { ROUTES } from '../contract/routes.ts'
 import { bindRoutes, type Serving } from '../http/bind-routes.ts'
 import { HANDLERS } from '../routes/index.ts'
-import { authorize, authorizeProduction } from './authorize.ts'
+import { authorize, authorizeProduction, requireRole } from './authorize.ts'
 import { POLICY, policyRowOf } from './policy.ts'
 
-const principal = (role: Role | undefined, kind: Principal['kind'] = 'personal'): Principal => ({
+const ORG = { organizationId: 'acme' }
+const ENV: Target = { organizationId: 'acme', projectId: 'shop', environmentId: 'main' }
+const TARGETS = {
+  self: undefined,
+  organization: ORG,
+  project: { ...ORG, projectId: 'shop' },
+  environment: ENV,
+} as const
+
+const principal = (role: Role | undefined, kind: Principal['kind'] = 'personal', scopes?: Scope[]): Principal => ({
   kind,
   role,
   subject: 'user:usr_me',
   userId: 'usr_me',
   credentialId: 'tok_me',
   isOperator: false,
+  scopes,
 })
+
+const callerOf = (column: Column): Principal => {
+  const [kind, level] = column.split(':') as [string, Level | undefined]
+  if (kind === 'key') return principal('admin', 'api_key', [{ ...ORG, level: level! }])
+  if (kind === 'agent') return principal('owner', 'agent', [{ level: level! }])
+  return principal(ROLES.find(role => role === kind))
+}
 
 const outcome = (run: () => void): string => {
   try {
@@ -28,52 +46,30 @@ const outcome = (run: () => void): string => {
   }
 }
 
-/** What each role may call, written out by hand: viewer, developer, admin, owner, stranger. */
-const MATRIX: Readonly<Record<OperationId, string>> = {
-  getHealth: 'yyyyy',
-  getReadiness: 'yyyyy',
-  listTokens: 'yyyyy',
-  createToken: 'yyyyy',
-  revokeToken: 'yyyyy',
-  listOrganizations: 'yyyyy',
-  putOrganization: 'nnyyy', // a stranger may create one; the command judges that
-  getOrganization: 'yyyy-',
-  listMembers: 'yyyy-',
-  putMember: 'nnyy-',
-  removeMember: 'nnyy-',
-  listProjects: 'yyyy-',
-  putProject: 'nyyy-',
-  getProject: 'yyyy-',
-  deleteProject: 'nnyy-',
-  createEnvironment: 'nyyy-',
-  listEnvironments: 'yyyy-',
-  getEnvironment: 'yyyy-',
-  updateEnvironment: 'nyyy-',
-  suspendEnvironment: 'nyyy-',
-  resumeEnvironment: 'nyyy-',
-  rotateCredentials: 'nyyy-',
-  deleteEnvironment: 'nyyy-',
-  renewEnvironment: 'nyyy-',
-  getConnection: 'nyyy-',
-  getUsage: 'yyyy-',
-  getOperation: 'yyyy-',
-  listOperations: 'yyyy-',
-  listAuditEvents: 'nnyy-',
-}
-const LETTERS = { y: 'yes', n: 'forbidden', '-': 'organization_not_found' } as const
-
 describe('the policy table', () => {
-  for (const [operationId, letters] of Object.entries(MATRIX))
-    it(`lets the right roles call ${operationId}`, () => {
-      const row = policyRowOf(ROUTES[operationId as OperationId])
-      const callers = [...ROLES, undefined].map(role => principal(role))
-      const expected = letters.split('').map(letter => LETTERS[letter as keyof typeof LETTERS])
-      if (row.role === 'public') return
+  for (const { operationId, verdicts, about } of MATRIX) {
+    const row = policyRowOf(ROUTES[operationId])
+    it(`lets the right callers call ${operationId}`, () => {
+      const target = TARGETS[about]
       assert.deepEqual(
-        callers.map(caller => outcome(() => authorize(caller, row))),
-        expected,
+        Object.fromEntries(COLUMNS.map(each => [each, outcome(() => authorize(callerOf(each), row, { target }))])),
+        verdicts,
       )
     })
+
+    if (row.credentials.includes('agent') && about !== 'self')
+      it(`keeps agents’ scopes at ${operationId}`, () => {
+        for (const [text, reached] of Object.entries<readonly string[]>(REACHES)) {
+          const scope = parseScope(text.replace('ORG', 'acme').replace('PROJECT', 'shop').replace('ENV', 'main'))!
+          const agent = principal('owner', 'agent', [scope])
+          assert.equal(
+            outcome(() => authorize(agent, row, { target: TARGETS[about] })),
+            reached.includes(about) ? 'yes' : 'insufficient_scope',
+            text,
+          )
+        }
+      })
+  }
 
   it('has a row for every route, and no row that no route names', () => {
     for (const route of Object.values(ROUTES)) policyRowOf(route)
@@ -100,24 +96,9 @@ describe('the policy table', () => {
       for (const kind of CREDENTIAL_KINDS)
         if (!group.credentials.includes(kind))
           assert.equal(
-            outcome(() => authorize(principal(undefined, kind), group)),
+            outcome(() => authorize(principal(undefined, kind), group, { target: ORG })),
             'credential_not_allowed',
           )
-    }
-  })
-
-  it('gives agents and keys no way to tokens, members or the organization itself', () => {
-    for (const id of [
-      'createToken',
-      'listTokens',
-      'revokeToken',
-      'putMember',
-      'removeMember',
-      'putOrganization',
-    ] as const) {
-      const row = policyRowOf(ROUTES[id])
-      assert.equal(row.level, 'none')
-      assert.ok(!row.credentials.includes('agent') && !row.credentials.includes('api_key'), id)
     }
   })
 
@@ -130,21 +111,64 @@ describe('the policy table', () => {
       ['', 'forbidden'],
     ] as const)
       assert.equal(
-        outcome(() => authorize(principal('viewer'), row, subject)),
+        outcome(() => authorize(principal('viewer'), row, { target: ORG, subject })),
         expected,
       )
     assert.equal(
-      outcome(() => authorize(principal(undefined), row, 'user:usr_me')),
+      outcome(() => authorize(principal(undefined), row, { target: ORG, subject: 'user:usr_me' })),
       'organization_not_found',
     )
   })
 
   it('guards production of a protected project, and only that', () => {
-    const may = (role: Role, kind: 'production' | 'staging', protectProduction: boolean): string =>
-      outcome(() => authorizeProduction(principal(role), { kind, protectProduction }))
+    const may = (role: Role, kind: 'production' | 'staging', protectProduction: boolean, scopes?: Scope[]): string =>
+      outcome(() =>
+        authorizeProduction(
+          { principal: principal(role, 'personal', scopes), target: ENV },
+          { kind, protectProduction },
+        ),
+      )
     assert.equal(may('developer', 'production', true), 'forbidden')
     assert.equal(may('admin', 'production', true), 'yes')
     assert.equal(may('developer', 'production', false), 'yes')
     assert.equal(may('developer', 'staging', true), 'yes')
+    assert.equal(may('owner', 'production', true, [{ level: 'deploy' }]), 'insufficient_scope')
+    assert.equal(may('owner', 'production', true, [{ level: 'admin' }]), 'yes')
+  })
+
+  it('lets a scope narrow a role, and never widen it', () => {
+    const asks = (role: Role, level: Level, required: Role): string =>
+      outcome(() => requireRole({ principal: principal(role, 'agent', [{ level }]), target: ENV }, required))
+    assert.equal(asks('viewer', 'admin', 'developer'), 'forbidden')
+    assert.equal(asks('owner', 'read', 'developer'), 'insufficient_scope')
+    assert.equal(asks('owner', 'admin', 'owner'), 'insufficient_scope')
+    assert.equal(asks('developer', 'deploy', 'developer'), 'yes')
+  })
+
+  it('lets nothing pass by scopes when nobody said what the call is about, or none is left', () => {
+    const owner = principal('owner', 'agent', [{ level: 'admin' }])
+    assert.equal(
+      outcome(() => requireRole({ principal: owner }, 'viewer')),
+      'insufficient_scope',
+    )
+    const empty = principal('owner', 'agent', [])
+    assert.equal(
+      outcome(() => requireRole({ principal: empty, target: ENV }, 'viewer')),
+      'insufficient_scope',
+    )
+  })
+
+  it('says which scope would do', () => {
+    const agent = principal('owner', 'agent', [{ level: 'read' }])
+    assert.throws(
+      () => requireRole({ principal: agent, target: ENV }, 'developer'),
+      (error: DomainError) => {
+        assert.deepEqual(error.details, {
+          required_role: 'developer',
+          missing_permissions: ['env:acme/shop/main:deploy'],
+        })
+        return true
+      },
+    )
   })
 })

@@ -12,8 +12,7 @@ export interface PolicyRow {
    * `public`: nobody is asked.
    */
   readonly role: Role | 'self' | 'public'
-  /** What an API key or agent token needs, whose reach is narrower than a role; `none`: they may not call it. */
-  readonly level: 'read' | 'deploy' | 'admin' | 'none'
+  /** Kinds that may call it. Keys and agents' tokens need a level too that reaches the role: see `lib/model/scope.ts`. */
   readonly credentials: readonly CredentialKind[]
   /** Production of a project with `protect_production` needs an admin. */
   readonly production?: 'when-protected'
@@ -30,18 +29,22 @@ const EVERY_KIND = ['personal', 'agent', 'api_key', 'session'] as const
 const PEOPLE = ['personal', 'session'] as const
 
 export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
-  public: { role: 'public', level: 'none', credentials: [] },
-  'tokens.own': { role: 'self', level: 'none', credentials: PEOPLE },
-  'organizations.list': { role: 'self', level: 'read', credentials: EVERY_KIND },
-  'organization.read': { role: 'viewer', level: 'read', credentials: EVERY_KIND },
-  'organization.put': { role: 'admin', level: 'none', credentials: PEOPLE, mayCreate: true },
-  'member.write': { role: 'admin', level: 'none', credentials: PEOPLE },
-  'member.remove': { role: 'admin', level: 'none', credentials: PEOPLE, orSelf: true },
-  'project.write': { role: 'developer', level: 'deploy', credentials: EVERY_KIND },
-  'project.delete': { role: 'admin', level: 'admin', credentials: EVERY_KIND },
-  'environment.write': { role: 'developer', level: 'deploy', credentials: EVERY_KIND, production: 'when-protected' },
-  'connection.read': { role: 'developer', level: 'deploy', credentials: EVERY_KIND, production: 'when-protected' },
-  'audit.read': { role: 'admin', level: 'admin', credentials: EVERY_KIND },
+  public: { role: 'public', credentials: [] },
+  'tokens.own': { role: 'self', credentials: PEOPLE },
+  // An agent's token may end itself; the command sees to it that it ends no other.
+  'token.revoke': { role: 'self', credentials: [...PEOPLE, 'agent'] },
+  'organizations.list': { role: 'self', credentials: EVERY_KIND },
+  'organization.read': { role: 'viewer', credentials: EVERY_KIND },
+  'organization.put': { role: 'admin', credentials: PEOPLE, mayCreate: true },
+  'member.write': { role: 'admin', credentials: PEOPLE },
+  'member.remove': { role: 'admin', credentials: PEOPLE, orSelf: true },
+  'api-keys.read': { role: 'admin', credentials: [...PEOPLE, 'api_key'] },
+  'api-keys.write': { role: 'admin', credentials: PEOPLE },
+  'project.write': { role: 'developer', credentials: EVERY_KIND },
+  'project.delete': { role: 'admin', credentials: EVERY_KIND },
+  'environment.write': { role: 'developer', credentials: EVERY_KIND, production: 'when-protected' },
+  'connection.read': { role: 'developer', credentials: EVERY_KIND, production: 'when-protected' },
+  'audit.read': { role: 'admin', credentials: EVERY_KIND },
 }
 
 /** The row of a route. @throws Error when it has none: a mistake that must not reach a request */

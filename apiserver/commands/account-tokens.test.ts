@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { isPersonalToken, tokenDigest } from '../../lib/credentials/token.ts'
+import { tokenDigest, tokenKindOf } from '../../lib/credentials/token.ts'
 import { isCode } from '../../testkit/assert-code.ts'
 import { bodyOf, type CommandWorld, commandWorld } from '../../testkit/command-world.ts'
 import type { CreateTokenBody } from '../contract/account-tokens.ts'
@@ -33,7 +33,7 @@ describe('account tokens', () => {
   it('show their secret once, keep its digest, and leave an event without it', async () => {
     const ada = await world.user()
     const made = bodyOf(await create(ada, { ttl: '30d' }))
-    assert.ok(isPersonalToken(made.token))
+    assert.ok(tokenKindOf(made.token) === 'personal')
     assert.ok(made.token.startsWith(made.token_prefix))
     assert.equal(made.expires_at! - made.created_at, 30 * 86_400)
     assert.equal(await count('tokens where digest = $1 and id = $2', [tokenDigest(made.token), made.id]), 1)
@@ -158,7 +158,7 @@ describe('account tokens', () => {
 
     it('makes a user with a token, and another token for a known address in any case', async () => {
       const first = await make('Ada@Example.com')
-      assert.ok(first.created && isPersonalToken(first.token))
+      assert.ok(first.created && tokenKindOf(first.token) === 'personal')
       assert.equal((await findUser(world.plane.database, first.userId))?.email, 'ada@example.com')
       const second = await make('ADA@example.com')
       assert.deepEqual([second.userId, second.created], [first.userId, false])

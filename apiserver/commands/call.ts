@@ -1,5 +1,6 @@
 /** Who calls, and what they called: everything of a request that outlives its parsing. */
 import type { CredentialKind, Role } from '../../lib/model/credential.ts'
+import type { Scope, Target } from '../../lib/model/scope.ts'
 
 /** A caller whose credential was checked. Identity comes from nowhere else. */
 export interface Principal {
@@ -11,6 +12,8 @@ export interface Principal {
   readonly isOperator: boolean
   /** The role in the organization that the route names, read in the same statement as the credential; undefined: no member. */
   readonly role: Role | undefined
+  /** What the credential is limited to beside the role; undefined: to nothing. Read from its row, never from its text. */
+  readonly scopes: readonly Scope[] | undefined
 }
 
 /** One API call. */
@@ -23,6 +26,8 @@ export interface Call {
   readonly route: string
   /** The organization that the request names, by path, query, body or header; undefined where a route names none. */
   readonly organizationId?: string | undefined
+  /** The narrowest thing that the request names, which scopes are judged by. */
+  readonly target?: Target | undefined
   readonly pathParams: Readonly<Record<string, string>>
   /** The raw Idempotency-Key, quotes stripped; undefined when none was sent. */
   readonly idempotencyKey: string | undefined

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import type { EnvironmentPath } from '../../lib/model/identifiers.ts'
-import { authorizeProduction, organizationNotFound } from '../auth/authorize.ts'
+import { authorizeProduction, organizationNotFound, requireRole } from '../auth/authorize.ts'
 import type { CreateEnvironmentBody } from '../contract/environments.ts'
 import type { OperationRecord } from '../contract/operations.ts'
 import { violatesUnique } from '../store/database-error.ts'
@@ -28,7 +28,7 @@ import { planEnvironment } from './plan-environment.ts'
 /**
  * Begins an environment. An id whose environment is deleted may be used again: that is a new life, which never meets the
  * data of the one before.
- * @throws DomainError `project_not_found`, `forbidden`, `environment_exists`, `quota_exceeded`, `data_mode_unavailable`,
+ * @throws DomainError `project_not_found`, `forbidden`, `insufficient_scope`, `environment_exists`, `quota_exceeded`, `data_mode_unavailable`,
  * `environment_not_found` (the source), `ttl_not_allowed`, `invalid_ttl`
  */
 export const createEnvironment = (
@@ -41,10 +41,10 @@ export const createEnvironment = (
     const path: EnvironmentPath = { organizationId, projectId, environmentId }
     const [project, current] = await together(shareProject(sql, organizationId, projectId), findEnvironment(sql, path))
     if (project === undefined) throw projectNotFound(projectId)
-    authorizeProduction(call.principal, { kind: body.kind, protectProduction: project.protectProduction })
+    authorizeProduction(call, { kind: body.kind, protectProduction: project.protectProduction })
     const planned = planEnvironment(body, project, deps.settings, project.now)
     if (current !== undefined && current.phase !== 'deleted') throw environmentExists(environmentId)
-    await assertStartsEmpty(sql, body)
+    await assertStartsEmpty(sql, call, body)
     await assertRoom(sql, deps, path)
 
     const id = randomUUID()
@@ -83,11 +83,13 @@ const insertOrRefuse = async (sql: Sql, row: NewEnvironment, id: string): Promis
 }
 
 /** As long as nothing can be cloned, an environment with a source is refused, rather than given without its data. */
-const assertStartsEmpty = async (sql: Sql, body: CreateEnvironmentBody): Promise<void> => {
+const assertStartsEmpty = async (sql: Sql, call: Call, body: CreateEnvironmentBody): Promise<void> => {
   if (body.source_environment_id === null) return
   const { organization_id: organizationId, project_id: projectId, source_environment_id: named } = body
   const source = named ?? (await findProduction(sql, organizationId, projectId))
   if (source === undefined) return
+  // Its data would be read: a scope has to reach that too.
+  requireRole({ principal: call.principal, target: { organizationId, projectId, environmentId: source } }, 'viewer')
   if (named !== undefined) {
     const found = await findEnvironment(sql, { organizationId, projectId, environmentId: named })
     if (found === undefined || found.phase === 'deleted')

@@ -1,11 +1,12 @@
-import { newPersonalToken } from '../../lib/credentials/token.ts'
+import { type NewToken, newAgentToken, newPersonalToken } from '../../lib/credentials/token.ts'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { newId } from '../../lib/model/time-ordered-id.ts'
 import type { CreatedToken, CreateTokenBody } from '../contract/account-tokens.ts'
 import type { Sql } from '../store/sql.ts'
-import { countActiveTokens, findTokenExpiry, insertToken } from '../store/tokens.ts'
+import { countActiveTokens, findTokenExpiry, insertToken, type TokenRow } from '../store/tokens.ts'
 import { lockUser } from '../store/users.ts'
 import { tokenView } from '../views/token-view.ts'
+import { type AgentReach, agentReachOf, assertMember } from './agent-reach.ts'
 import type { Call, Reply } from './call.ts'
 import { accountEvent } from './call-events.ts'
 import type { CommandDependencies } from './dependencies.ts'
@@ -14,10 +15,12 @@ import { execute } from './execute.ts'
 /** Tokens that a user may have at once. */
 const MAX_ACTIVE_TOKENS = 500
 
-const DAY_SECONDS = 86_400
+const HOUR_SECONDS = 3600
+const DAY_SECONDS = 24 * HOUR_SECONDS
+const AGENT_SECONDS = 8 * HOUR_SECONDS
 const TTL_SECONDS: Readonly<Record<NonNullable<CreateTokenBody['ttl']>, number | undefined>> = {
-  '30m': 1800,
-  '1h': 3600,
+  '30m': HOUR_SECONDS / 2,
+  '1h': HOUR_SECONDS,
   '24h': DAY_SECONDS,
   '7d': 7 * DAY_SECONDS,
   '30d': 30 * DAY_SECONDS,
@@ -25,30 +28,56 @@ const TTL_SECONDS: Readonly<Record<NonNullable<CreateTokenBody['ttl']>, number |
 }
 
 /** Seconds to live; undefined: for ever. @throws DomainError `expiry_conflict` */
-const lifetimeOf = ({ ttl, expires_in_days: days }: CreateTokenBody): number | undefined => {
+const lifetimeOf = ({ ttl, expires_in_days: days, scopes }: CreateTokenBody): number | undefined => {
   if (ttl !== undefined && days !== undefined)
     throw new DomainError('expiry_conflict', 'Give ttl or expires_in_days, not both')
   if (ttl !== undefined) return TTL_SECONDS[ttl]
-  return days === undefined ? undefined : days * DAY_SECONDS
+  if (days !== undefined) return days * DAY_SECONDS
+  return scopes === undefined ? undefined : AGENT_SECONDS
 }
 
 /** A token may not outlive the one that made it: else a stolen short one buys a long one. */
-const assertNotOutliving = async (sql: Sql, call: Call, lifetimeSeconds: number | undefined): Promise<void> => {
+const assertNotOutliving = async (sql: Sql, call: Call, expiresAt: Date | undefined, now: Date): Promise<void> => {
   if (call.principal.kind !== 'personal') return
   const maker = await findTokenExpiry(sql, call.principal.credentialId)
   if (maker === undefined || maker.expiresAt === null) return
-  const left = Math.max(0, Math.floor((maker.expiresAt.getTime() - maker.now.getTime()) / 1000))
-  if (lifetimeSeconds !== undefined && lifetimeSeconds <= left) return
+  if (expiresAt !== undefined && expiresAt <= maker.expiresAt) return
+  const left = Math.max(0, Math.floor((maker.expiresAt.getTime() - now.getTime()) / 1000))
   const message = `must not outlive the token that makes it, which expires in ${left} seconds`
   throw new DomainError('validation_failed', `The new token ${message}`, {
     errors: [{ in: 'body', pointer: '#/ttl', code: 'outlives_credential', message }],
   })
 }
 
+const assertRoom = async (sql: Sql, userId: string): Promise<void> => {
+  const used = await countActiveTokens(sql, userId)
+  if (used < MAX_ACTIVE_TOKENS) return
+  throw new DomainError('quota_exceeded', `You have ${used} active tokens, ${MAX_ACTIVE_TOKENS} are allowed`, {
+    details: { cap: 'tokens_per_user', limit: MAX_ACTIVE_TOKENS, used },
+  })
+}
+
+/** What is told of an agent's token beside its record. */
+const handover = (deps: CommandDependencies, row: TokenRow, token: string): Partial<CreatedToken> => {
+  if (row.kind !== 'agent') return {}
+  const url = `${deps.settings.publicUrl}/v1/account/tokens/${row.id}`
+  const until = row.expiresAt === null ? 'until it is revoked' : `until ${row.expiresAt.toISOString()}`
+  const where = row.organizationId === null ? '' : ` in the organization ${row.organizationId}`
+  return {
+    revoke_url: url,
+    agent_message: [
+      `You may call the API with this token${where}: ${token}`,
+      `Send it as the header Authorization: Bearer <token>. It may ${(row.scopes ?? []).join(', ')}, ${until}.`,
+      `Every request made with it is recorded. Keep it out of files, logs and commits. When you are done, end it: DELETE ${url} with the same header and an Idempotency-Key.`,
+    ].join('\n'),
+  }
+}
+
 /**
- * Makes a personal token of the caller. Only its digest is kept; the secret stands in this one answer, which can be
- * repeated for ten minutes by whoever has the Idempotency-Key.
- * @throws DomainError `expiry_conflict`, `validation_failed`, `quota_exceeded`
+ * Makes a token of the caller: a personal one, or with scopes one for an agent. Only its digest is kept; the secret stands
+ * in this one answer, which can be repeated for ten minutes by whoever has the Idempotency-Key.
+ * @throws DomainError `expiry_conflict`, `validation_failed`, `quota_exceeded`, `scope_organization_required`,
+ * `scope_organization_mismatch`, `organization_not_found`
  */
 export const createToken = (
   deps: CommandDependencies,
@@ -59,25 +88,34 @@ export const createToken = (
     const { userId } = call.principal
     if (userId === undefined) throw new DomainError('credential_not_allowed', 'Only users have account tokens')
     const lifetimeSeconds = lifetimeOf(body)
-    await assertNotOutliving(sql, call, lifetimeSeconds)
-    await lockUser(sql, userId)
-    const used = await countActiveTokens(sql, userId)
-    if (used >= MAX_ACTIVE_TOKENS)
-      throw new DomainError('quota_exceeded', `You have ${used} active tokens, ${MAX_ACTIVE_TOKENS} are allowed`, {
-        details: { cap: 'tokens_per_user', limit: MAX_ACTIVE_TOKENS, used },
-      })
-    const { token, prefix, digest } = newPersonalToken()
+    const agent: AgentReach | undefined = body.scopes === undefined ? undefined : agentReachOf(body.scopes, body)
+    const now = await lockUser(sql, userId)
+    const expiresAt = lifetimeSeconds === undefined ? undefined : new Date(now.getTime() + lifetimeSeconds * 1000)
+    await assertNotOutliving(sql, call, expiresAt, now)
+    if (agent !== undefined) await assertMember(sql, userId, agent)
+    await assertRoom(sql, userId)
+    const drawn: NewToken = agent === undefined ? newPersonalToken() : newAgentToken(agent.scopes, expiresAt)
+    const { token, prefix: tokenPrefix, digest } = drawn
     const id = newId('tok')
-    const row = await insertToken(sql, { id, userId, name: body.name, digest, tokenPrefix: prefix, lifetimeSeconds })
+    const row = await insertToken(sql, {
+      id,
+      userId,
+      name: body.name,
+      digest,
+      tokenPrefix,
+      expiresAt,
+      ...(agent === undefined ? {} : { agent }),
+    })
     return {
       status: 201,
-      body: { ...tokenView(row), token },
+      body: { ...tokenView(row), token, ...handover(deps, row, token) },
       secret: { subjectId: id },
       accountEvents: [
         accountEvent(call, 'create_token', userId, {
           token_id: id,
           name: body.name,
           expires_at: row.expiresAt?.toISOString() ?? null,
+          ...(agent === undefined ? {} : { scopes: agent.scopes, organization_id: agent.organizationId ?? null }),
         }),
       ],
     }

@@ -23,6 +23,8 @@ export interface CommandSettings {
   readonly previewDefaultTtlHours: number
   /** How long an operation may take before it ends as failed, in seconds. */
   readonly operationDeadlineSeconds: Readonly<Record<RequestVerb, number>>
+  /** The base URL that clients use; empty: links are relative. */
+  readonly publicUrl: string
   /** Everybody may create organizations, not only operators. */
   readonly publicSignup: boolean
   /** How long PATCH and renew wait until the resource store holds the change. */

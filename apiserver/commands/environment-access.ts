@@ -31,7 +31,7 @@ export interface AccessedEnvironment extends LockedEnvironment {
 export const accessEnvironment = async (sql: Sql, call: Call, path: EnvironmentPath): Promise<AccessedEnvironment> => {
   const [environment, open] = await together(lockEnvironment(sql, path), findOpenOperationAt(sql, path))
   if (environment === undefined) throw await environmentMissing(sql, path)
-  authorizeProduction(call.principal, environment)
+  authorizeProduction(call, environment)
   return { ...environment, open }
 }
 

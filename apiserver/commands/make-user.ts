@@ -50,7 +50,7 @@ export const makeUser = async (database: Database, input: MakeUserInput): Promis
       name: input.tokenName,
       digest,
       tokenPrefix: prefix,
-      lifetimeSeconds: undefined,
+      expiresAt: undefined,
     })
     for (const { id, name } of replaced)
       await insertAccountEvent(sql, {

@@ -35,7 +35,7 @@ export const putMember = (
     const userId = await userIdOf(sql, subject)
     if (userId === undefined) throw userNotFound()
     const before = await findMember(sql, organizationId, userId)
-    if (role === 'owner' || before?.role === 'owner') requireRole(call.principal, 'owner')
+    if (role === 'owner' || before?.role === 'owner') requireRole(call, 'owner')
     if (before === undefined && (await findUser(sql, userId)) === undefined) throw userNotFound()
     if (before?.role === 'owner' && role !== 'owner') await keepAnOwner(sql, organizationId, userId)
     const member = await putMembership(sql, organizationId, userId, role)

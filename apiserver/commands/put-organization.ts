@@ -33,7 +33,7 @@ export const putOrganization = (
       { name },
     )
     if (principal.role !== undefined) {
-      requireRole(principal, 'admin')
+      requireRole(call, 'admin')
       const renamed = await renameOrganization(sql, organizationId, name)
       if (renamed === undefined) throw organizationNotFound()
       return { status: 200, body: organizationView(renamed), audit: [event] }

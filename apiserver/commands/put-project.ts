@@ -34,7 +34,7 @@ export const putProject = (
       before = await lockProject(sql, organizationId, projectId)
       const protectedBefore = before?.protectProduction ?? false
       const protectProduction = body.protect_production ?? protectedBefore
-      if (protectProduction !== protectedBefore) requireRole(call.principal, 'admin')
+      if (protectProduction !== protectedBefore) requireRole(call, 'admin')
       if (before === undefined) await assertRoomForProject(sql, deps, organizationId)
       project = await (before === undefined ? insertProject : updateProject)(sql, {
         organizationId,

@@ -31,7 +31,7 @@ export const readConnection = (
   deps.database.transaction(async sql => {
     const environment = await findEnvironment(sql, path)
     if (environment === undefined) throw await environmentMissing(sql, path)
-    authorizeProduction(call.principal, environment)
+    authorizeProduction(call, environment)
     const phase = shownPhase(environment)
     const isOver = phase === 'deleting' || phase === 'deleted'
     if (isOver || !isConnectable(environment))

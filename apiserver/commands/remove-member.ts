@@ -28,13 +28,13 @@ export const removeMember = (
   execute(deps, call, async sql => {
     const userId = await userIdOf(sql, subject)
     const leaves = userId === call.principal.userId
-    if (!leaves) requireRole(call.principal, 'admin')
+    if (!leaves) requireRole(call, 'admin')
     if ((await lockOrganization(sql, organizationId)) === undefined) throw organizationNotFound()
     const member = userId === undefined ? undefined : await findMember(sql, organizationId, userId)
     if (member === undefined || userId === undefined)
       throw new DomainError('member_not_found', 'There is no member with this subject')
     if (member.role === 'owner') {
-      if (!leaves) requireRole(call.principal, 'owner')
+      if (!leaves) requireRole(call, 'owner')
       await keepAnOwner(sql, organizationId, userId)
     }
     await removeMembership(sql, organizationId, userId)

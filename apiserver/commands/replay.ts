@@ -30,8 +30,8 @@ const openSecret = (stored: StoredReply, key: CallKey, sealingKey: Buffer): Buff
   if (body !== undefined) return body
   throw new DomainError(
     'idempotency_secret_expired',
-    'The token was made by the first call with this Idempotency-Key, and its secret can no longer be shown',
-    { details: { token_id: stored.subjectId } },
+    'What was made by the first call with this Idempotency-Key is there, and its secret can no longer be shown',
+    { details: { [stored.subjectId?.startsWith('key_') === true ? 'api_key_id' : 'token_id']: stored.subjectId } },
   )
 }
 

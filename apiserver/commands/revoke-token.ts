@@ -8,12 +8,15 @@ import type { CommandDependencies } from './dependencies.ts'
 import { execute } from './execute.ts'
 
 /**
- * Revokes a token of the caller, at once. One that is revoked already answers the same record and leaves no event.
- * @throws DomainError `token_not_found`, also for tokens of others
+ * Revokes a token of the caller, at once; an agent's token only itself. One that is revoked already answers the same record
+ * and leaves no event.
+ * @throws DomainError `token_not_found`, also for tokens of others; `credential_not_allowed`
  */
 export const revokeToken = (deps: CommandDependencies, call: Call, tokenId: string): Promise<Reply<200, TokenRecord>> =>
   execute(deps, call, async sql => {
-    const { userId } = call.principal
+    const { kind, credentialId, userId } = call.principal
+    if (kind === 'agent' && tokenId !== credentialId)
+      throw new DomainError('credential_not_allowed', 'An agent’s token may revoke itself and no other')
     const before = userId === undefined ? undefined : await lockToken(sql, userId, tokenId)
     if (before === undefined || userId === undefined)
       throw new DomainError('token_not_found', 'You have no token with this id')

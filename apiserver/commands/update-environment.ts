@@ -20,7 +20,7 @@ export const updateEnvironment = (
   body: UpdateEnvironmentBody,
 ): Promise<Reply<200, EnvironmentRecord>> =>
   writeThrough(deps, call, path, environment => {
-    if (environment.kind === 'production') requireRole(call.principal, 'admin')
+    if (environment.kind === 'production') requireRole(call, 'admin')
     if (environment.open?.kind === 'delete_environment') throw operationInProgress(environment.open)
     assertAlive('update', environment)
     const { deletion_protection: deletionProtection, deletion_policy: policy } = body

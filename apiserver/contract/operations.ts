@@ -60,6 +60,7 @@ export const operationRoutes = {
     description: 'Needs the header X-Service-Organization-ID. Poll every few seconds until the state is final.',
     policy: 'organization.read',
     organization: 'header',
+    target: 'record',
     params: z.strictObject({ operation: operationId }),
     idempotency: 'none',
     success: { status: 200, description: 'The operation', body: operationRecord },

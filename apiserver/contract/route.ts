@@ -18,6 +18,8 @@ export interface Route {
   /** Names a row of the policy table; `public` routes take no credential. */
   readonly policy: string
   readonly organization: OrganizationPlace
+  /** What the call is about stands in a record that its handler reads, which then judges a credential's scopes by it. */
+  readonly target?: 'record'
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
@@ -84,7 +86,7 @@ export const errorCodesOf = (route: Route): readonly ErrorCode[] => [
     ...route.errors,
     ...EVERY_ROUTE,
     ...(route.policy === 'public' ? [] : WITH_CREDENTIAL),
-    ...(route.organization === 'none' ? [] : (['organization_not_found', 'forbidden'] as const)),
+    ...(route.organization === 'none' ? [] : (['organization_not_found', 'forbidden', 'insufficient_scope'] as const)),
     ...(route.organization === 'header' ? (['organization_header_required'] as const) : []),
     ...(route.method === 'get' ? [] : WITH_BODY),
     ...(route.idempotency === 'none' ? [] : WITH_KEY),

@@ -1,5 +1,6 @@
 /** Every endpoint, by operationId. */
 import { accountTokenRoutes } from './account-tokens.ts'
+import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { environmentRoutes } from './environments.ts'
 import { healthRoutes } from './health.ts'
@@ -10,6 +11,7 @@ import { projectRoutes } from './projects.ts'
 
 export const ROUTES = {
   ...accountTokenRoutes,
+  ...apiKeyRoutes,
   ...auditEventRoutes,
   ...environmentRoutes,
   ...healthRoutes,

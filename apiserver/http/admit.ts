@@ -9,6 +9,8 @@ import type { Route } from '../contract/route.ts'
 import type { Exchange } from './exchange.ts'
 import type { Limits } from './limits.ts'
 
+const MAX_AGENTS = 10_000
+
 /** A credential whose form is right; whether it is valid is not known yet. */
 export interface Presented {
   readonly digest: Buffer
@@ -20,6 +22,8 @@ export interface Presented {
 export class Admission {
   readonly #authenticators: readonly Authenticator[]
   readonly #limits: Limits
+  /** Agents' tokens that were valid lately, by what limits count them by: for their history, never an authorization. */
+  readonly #agents = new Map<string, string>()
 
   constructor(authenticators: readonly Authenticator[], limits: Limits) {
     this.#authenticators = authenticators
@@ -50,12 +54,21 @@ export class Admission {
     organizationId: string | undefined,
   ): Promise<Principal> {
     const known = this.#limits.knows(presented.limitKey)
+    // Also when the limit or a revocation ends the call before its token is looked up.
+    exchange.agentTokenId = this.#agents.get(presented.limitKey)
     if (known) this.#limits.take(exchange, presented.limitKey, route)
     const principal = await presented.authenticator.find(presented.digest, organizationId)
     if (principal === undefined) throw this.#failed(exchange, invalidToken())
     exchange.credentialId = principal.credentialId
+    if (principal.kind === 'agent') this.#noteAgent(exchange, presented.limitKey, principal.credentialId)
     if (!known) this.#limits.take(exchange, presented.limitKey, route)
     return principal
+  }
+
+  #noteAgent(exchange: Exchange, limitKey: string, tokenId: string): void {
+    exchange.agentTokenId = tokenId
+    if (this.#agents.size >= MAX_AGENTS) this.#agents.clear()
+    this.#agents.set(limitKey, tokenId)
   }
 
   #counted<T>(exchange: Exchange, read: () => T): T {

@@ -7,6 +7,7 @@ import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { ID_PATTERN } from '../../lib/model/identifiers.ts'
+import type { Target } from '../../lib/model/scope.ts'
 import { authorize } from '../auth/authorize.ts'
 import { POLICY, type PolicyRow, policyRowOf } from '../auth/policy.ts'
 import type { Call, Reply } from '../commands/call.ts'
@@ -71,6 +72,24 @@ const organizationOf = (route: Route, request: Request, query: unknown, body: un
   return typeof value === 'string' && ID_PATTERN.test(value) ? value : undefined
 }
 
+/** The narrowest thing that a request names, by path, query or body. Ids that cannot be one are left to validation. */
+const targetOf = (
+  organizationId: string | undefined,
+  params: Readonly<Record<string, string>>,
+  query: unknown,
+  body: unknown,
+): Target | undefined => {
+  if (organizationId === undefined) return undefined
+  const idAt = (param: string, field: string): string | undefined => {
+    const value = params[param] ?? fieldOf(query, field) ?? fieldOf(body, field)
+    return typeof value === 'string' && ID_PATTERN.test(value) ? value : undefined
+  }
+  const projectId = idAt('project', 'project_id')
+  if (projectId === undefined) return { organizationId }
+  const environmentId = idAt('env', 'environment_id')
+  return environmentId === undefined ? { organizationId, projectId } : { organizationId, projectId, environmentId }
+}
+
 const checkOrganizationHeader = (request: IncomingMessage): void => {
   const value = headerText(request, ORGANIZATION_HEADER)
   if (value === undefined)
@@ -123,7 +142,8 @@ const serve = async (
     validate(bound.query, rawQuery, 'query')
     parseBody(bound, rawBody)
   }
-  authorize(principal, row, params['subject'])
+  const target = targetOf(organizationId, params, rawQuery, rawBody)
+  authorize(principal, row, { target: route.target === 'record' ? 'in a record' : target, subject: params['subject'] })
   if (route.serverToServer === true) checkServerToServer(request)
   const idempotencyKey =
     route.idempotency === 'none' ? undefined : parseIdempotencyKey(request.headers['idempotency-key'])
@@ -137,6 +157,7 @@ const serve = async (
     method: request.method,
     route: route.path,
     organizationId,
+    target,
     pathParams: params,
     idempotencyKey,
     fingerprint: idempotencyKey === undefined ? NO_FINGERPRINT : fingerprintOf(body, query),

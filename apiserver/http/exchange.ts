@@ -10,6 +10,8 @@ export interface Exchange {
   route: string
   /** The credential's id, once it is known. */
   credentialId: string | undefined
+  /** The agent's token that called, once it is known: its requests are kept for whoever made it. */
+  agentTokenId: string | undefined
   /** The operation that the call started. */
   operationId: string | undefined
   /** RateLimit-Policy and RateLimit, once a limit was counted. */

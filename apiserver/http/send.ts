@@ -46,6 +46,13 @@ export const sendReply = (response: ServerResponse, exchange: Exchange, reply: R
 const challenge = (code: string): string =>
   code === 'unauthenticated' ? 'Bearer realm="svc"' : `Bearer realm="svc", error="${code}"`
 
+/** RFC 6750, section 3.1. */
+const scopeChallenge = ({ details }: DomainError): string => {
+  const missing: unknown = details['missing_permissions']
+  const scope = Array.isArray(missing) && missing.length > 0 ? `, scope="${missing.join(' ')}"` : ''
+  return `${challenge('insufficient_scope')}${scope}`
+}
+
 /** Sends an error as a problem document; `base` stands before the page of its type. */
 export const sendProblem = (
   response: ServerResponse,
@@ -62,6 +69,7 @@ export const sendProblem = (
     'Content-Length': bytes.length,
   }
   if (status === 401) headers['WWW-Authenticate'] = challenge(error.code)
+  if (error.code === 'insufficient_scope') headers['WWW-Authenticate'] = scopeChallenge(error)
   if (error.replayOf !== undefined) headers['Idempotency-Replayed'] = 'true'
   if (error.retryAfterSeconds !== undefined) headers['Retry-After'] = error.retryAfterSeconds
   else if (status === 503) headers['Retry-After'] = 1

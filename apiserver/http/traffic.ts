@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import type { Log } from '../../runtime/log/log.ts'
+import type { AgentRequests } from '../auth/agent-requests.ts'
 import type { TrustedNetworks } from '../config/trusted-networks.ts'
 import { clientAddress } from './client-address.ts'
 import { type Exchange, rememberExchange } from './exchange.ts'
@@ -50,6 +51,8 @@ export interface TrafficOptions {
   readonly trusted: TrustedNetworks
   readonly log: Log
   readonly metrics: HttpMetrics
+  /** Where the requests of agents' tokens go. */
+  readonly agentRequests?: AgentRequests | undefined
 }
 
 export class Traffic {
@@ -79,6 +82,7 @@ export class Traffic {
       ),
       route: UNMATCHED,
       credentialId: undefined,
+      agentTokenId: undefined,
       operationId: undefined,
       rateLimitPolicy: undefined,
       rateLimit: undefined,
@@ -120,8 +124,16 @@ export class Traffic {
     }
     if (route === '/healthz' || route === '/readyz') log.debug(fields, 'Request')
     else log.info(fields, 'Request')
+    this.#noteAgent(exchange, method, request.url, status)
     this.#inFlight -= 1
     metrics.inFlight.set(this.#inFlight)
     if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve()
+  }
+
+  #noteAgent({ agentTokenId, clientIp }: Exchange, method: string, url: string | undefined, status: number): void {
+    if (agentTokenId === undefined) return
+    // Without the query, which may hold what is nobody's business.
+    const path = pathOf(url ?? '/')
+    this.#options.agentRequests?.record({ tokenId: agentTokenId, method, path, status, clientIp })
   }
 }

@@ -1,8 +1,12 @@
 /** The handler of each route. */
 import type { Handlers } from '../context.ts'
 import { createToken } from './account-tokens/create-token.ts'
+import { listTokenEvents } from './account-tokens/list-token-events.ts'
 import { listTokens } from './account-tokens/list-tokens.ts'
 import { revokeToken } from './account-tokens/revoke-token.ts'
+import { createApiKey } from './api-keys/create-api-key.ts'
+import { listApiKeys } from './api-keys/list-api-keys.ts'
+import { revokeApiKey } from './api-keys/revoke-api-key.ts'
 import { listAuditEvents } from './audit-events/list-audit-events.ts'
 import { createEnvironment } from './environments/create-environment.ts'
 import { deleteEnvironment } from './environments/delete-environment.ts'
@@ -31,6 +35,7 @@ import { listProjects } from './projects/list-projects.ts'
 import { putProject } from './projects/put-project.ts'
 
 export const HANDLERS: Handlers = {
+  createApiKey,
   createEnvironment,
   createToken,
   deleteEnvironment,
@@ -43,12 +48,14 @@ export const HANDLERS: Handlers = {
   getProject,
   getReadiness,
   getUsage,
+  listApiKeys,
   listAuditEvents,
   listEnvironments,
   listMembers,
   listOperations,
   listOrganizations,
   listProjects,
+  listTokenEvents,
   listTokens,
   putMember,
   putOrganization,
@@ -56,6 +63,7 @@ export const HANDLERS: Handlers = {
   removeMember,
   renewEnvironment,
   resumeEnvironment,
+  revokeApiKey,
   revokeToken,
   rotateCredentials,
   suspendEnvironment,

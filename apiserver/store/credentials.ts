@@ -1,37 +1,64 @@
-/** Who a token speaks for, and when it was last used: what every request asks. */
+/** Who a credential speaks for, and when it was last used: what every request asks. */
 import type { Role } from '../../lib/model/credential.ts'
 import type { Sql } from './sql.ts'
 
 /** A token that is good right now, with whom it speaks for and their role in one organization. */
-export interface Credential {
+export interface TokenCredential {
   readonly id: string
   readonly kind: 'personal' | 'agent'
   readonly userId: string
   readonly isOperator: boolean
   readonly role: Role | null
-  /** `last_used_at` is older than a minute: worth a `touchTokens` after the answer. */
+  /** Of agents. */
+  readonly scopes: readonly string[] | null
+  /** Of agents: the one organization that it is bound to. */
+  readonly boundTo: string | null
+  /** `last_used_at` is older than a minute: worth a `touch` after the answer. */
   readonly stale: boolean
 }
 
-const FIND_CREDENTIAL = `select t.id, t.kind, t.user_id as "userId", u.is_operator as "isOperator", m.role,
-    t.last_used_at is null or t.last_used_at < now() - interval '60 s' as stale
+const STALE = (alias: string): string =>
+  `${alias}.last_used_at is null or ${alias}.last_used_at < now() - interval '60 s'`
+
+// A token that is bound to another organization than the one in question finds no membership there.
+const FIND_TOKEN = `select t.id, t.kind, t.user_id as "userId", u.is_operator as "isOperator", m.role, t.scopes,
+    t.organization_id as "boundTo", ${STALE('t')} as stale
   from tokens t join users u on u.user_id = t.user_id
     left join memberships m on m.user_id = t.user_id and m.organization_id = $2
+      and (t.organization_id is null or t.organization_id = $2)
   where t.digest = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now()) and u.disabled_at is null`
 /**
  * Looks a token up by its digest, with the role of its user in an organization, in one statement and on the database's
  * clock. Undefined: unknown, expired, revoked or of a disabled user. Never cached: a revocation holds at once.
  */
-export const findCredential = (
+export const findTokenCredential = (
   sql: Sql,
   digest: Buffer,
   organizationId: string | undefined,
-): Promise<Credential | undefined> => sql.row<Credential>(FIND_CREDENTIAL, [digest, organizationId ?? null])
+): Promise<TokenCredential | undefined> => sql.row<TokenCredential>(FIND_TOKEN, [digest, organizationId ?? null])
 
-const TOUCH = `update tokens set last_used_at = now() where id in (
-  select id from tokens where id = any($1) and (last_used_at is null or last_used_at < now() - interval '60 s')
+/** An organization's API key that is good right now. */
+export interface ApiKeyCredential {
+  readonly id: string
+  readonly organizationId: string
+  readonly scopes: readonly string[]
+  readonly stale: boolean
+}
+
+const FIND_KEY = `select k.id, k.organization_id as "organizationId", k.scopes, ${STALE('k')} as stale
+  from api_keys k where k.digest = $1 and k.revoked_at is null`
+/** Looks an API key up by its digest. Undefined: unknown or revoked. Never cached. */
+export const findApiKeyCredential = (sql: Sql, digest: Buffer): Promise<ApiKeyCredential | undefined> =>
+  sql.row<ApiKeyCredential>(FIND_KEY, [digest])
+
+/** The tables whose rows say when they were last used. */
+export type UsedTable = 'tokens' | 'api_keys'
+
+const touch = (table: UsedTable): string => `update ${table} set last_used_at = now() where id in (
+  select id from ${table} where id = any($1) and (last_used_at is null or last_used_at < now() - interval '60 s')
   for no key update skip locked)`
-/** Notes that tokens were used; gives way where somebody else is noting the same. */
-export const touchTokens = async (sql: Sql, tokenIds: readonly string[]): Promise<void> => {
-  await sql.rows(TOUCH, [tokenIds])
+const TOUCH: Readonly<Record<UsedTable, string>> = { tokens: touch('tokens'), api_keys: touch('api_keys') }
+/** Notes that credentials were used; gives way where somebody else is noting the same. */
+export const touchUsed = async (sql: Sql, table: UsedTable, ids: readonly string[]): Promise<void> => {
+  await sql.rows(TOUCH[table], [ids])
 }

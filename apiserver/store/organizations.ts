@@ -40,12 +40,13 @@ export const renameOrganization = (
 ): Promise<OrganizationRow | undefined> => sql.row<OrganizationRow>(RENAME, [organizationId, name])
 
 const LIST = `select ${ORGANIZATION}, m.role from organizations o join memberships m using (organization_id)
-  where m.user_id = $1 and ($2::timestamptz is null or (o.created_at, o.organization_id) > ($2, $3))
+  where m.user_id = $1 and ($5::text[] is null or o.organization_id = any($5)) and ($2::timestamptz is null or (o.created_at, o.organization_id) > ($2, $3))
   order by o.created_at, o.organization_id limit $4`
-/** The organizations that a user is a member of, oldest first, with the role. */
+/** The organizations that a user is a member of, oldest first, with the role; `only` narrows them. */
 export const listOrganizations = async (
   sql: Sql,
   userId: string,
+  only: readonly string[] | undefined,
   request: PageRequest,
 ): Promise<Page<OrganizationRow & { readonly role: Role }>> => {
   const after = decodeCursor(request.after)
@@ -54,6 +55,7 @@ export const listOrganizations = async (
     after?.createdAt,
     after?.id,
     request.limit + 1,
+    only ?? null,
   ])
   return toPage(rows, request.limit, row => ({ createdAt: row.createdAt, id: row.organizationId }))
 }

@@ -18,6 +18,27 @@ grant insert (metadata) on account_events to svc_api
 grant insert (type) on account_events to svc_api
 grant insert (user_agent) on account_events to svc_api
 grant insert (user_id) on account_events to svc_api
+api_keys.id text not null
+api_keys.organization_id text not null
+api_keys.name text not null
+api_keys.scopes text[] not null
+api_keys.digest bytea not null
+api_keys.key_prefix text not null
+api_keys.created_by text not null
+api_keys.created_at timestamp(3) with time zone not null default now()
+api_keys.last_used_at timestamp(3) with time zone
+api_keys.revoked_at timestamp(3) with time zone
+api_keys constraint api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(user_id)
+api_keys constraint api_keys_digest_check CHECK ((length(digest) = 32))
+api_keys constraint api_keys_digest_key UNIQUE (digest)
+api_keys constraint api_keys_id_check CHECK ((id ~ '^key_[0-9a-z]{20,40}$'::text))
+api_keys constraint api_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+api_keys constraint api_keys_pkey PRIMARY KEY (id)
+api_keys constraint api_keys_scopes_check CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read'::text, 'deploy'::text, 'admin'::text])))
+CREATE INDEX api_keys_by_organization ON public.api_keys USING btree (organization_id, created_at, id) WHERE (revoked_at IS NULL)
+grant insert on api_keys to svc_api
+grant select on api_keys to svc_api
+grant update on api_keys to svc_api
 audit_events.organization_id text not null
 audit_events.id bigint not null
 audit_events.actor text not null
@@ -219,6 +240,19 @@ schema_migrations.applied_at timestamp with time zone not null default now()
 schema_migrations constraint schema_migrations_name_key UNIQUE (name)
 schema_migrations constraint schema_migrations_pkey PRIMARY KEY (number)
 grant select on schema_migrations to svc_api
+token_events.id bigint not null generated always as identity
+token_events.token_id text not null
+token_events.at timestamp(3) with time zone not null
+token_events.method text not null
+token_events.path text not null
+token_events.status integer not null
+token_events.client_ip text not null
+token_events constraint token_events_pkey PRIMARY KEY (id)
+token_events constraint token_events_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id)
+CREATE INDEX token_events_by_token ON public.token_events USING btree (token_id, at DESC, id DESC)
+grant delete on token_events to svc_api
+grant insert on token_events to svc_api
+grant select on token_events to svc_api
 tokens.id text not null
 tokens.user_id text not null
 tokens.kind text not null
@@ -231,12 +265,15 @@ tokens.created_at timestamp(3) with time zone not null default now()
 tokens.last_used_at timestamp(3) with time zone
 tokens.expires_at timestamp(3) with time zone
 tokens.revoked_at timestamp(3) with time zone
+tokens constraint tokens_agents_have_scopes CHECK (((kind = 'agent'::text) = (scopes IS NOT NULL)))
+tokens constraint tokens_bound_are_agents CHECK (((organization_id IS NULL) OR (kind = 'agent'::text)))
 tokens constraint tokens_digest_check CHECK ((length(digest) = 32))
 tokens constraint tokens_digest_key UNIQUE (digest)
 tokens constraint tokens_id_check CHECK ((id ~ '^tok_[0-9a-z]{20,40}$'::text))
 tokens constraint tokens_kind_check CHECK ((kind = ANY (ARRAY['personal'::text, 'agent'::text])))
 tokens constraint tokens_pkey PRIMARY KEY (id)
 tokens constraint tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+CREATE INDEX tokens_bound ON public.tokens USING btree (organization_id, user_id) WHERE ((organization_id IS NOT NULL) AND (revoked_at IS NULL))
 CREATE INDEX tokens_by_user ON public.tokens USING btree (user_id, created_at DESC, id DESC)
 grant insert on tokens to svc_api
 grant select on tokens to svc_api

@@ -38,16 +38,29 @@ export interface NewTokenRow {
   readonly name: string
   readonly digest: Buffer
   readonly tokenPrefix: string
-  /** Seconds from now; undefined: never. */
-  readonly lifetimeSeconds: number | undefined
+  /** undefined: never. */
+  readonly expiresAt: Date | undefined
+  /** Of an agent's token: what it is limited to. */
+  readonly agent?: { readonly scopes: readonly string[]; readonly organizationId: string | undefined }
 }
 
-const INSERT = `insert into tokens as t (id, user_id, kind, name, digest, token_prefix, expires_at)
-  values ($1, $2, 'personal', $3, $4, $5, now() + make_interval(secs => $6::double precision)) returning ${TOKEN}`
-/** Keeps a personal token. */
+const INSERT = `insert into tokens as t (id, user_id, kind, name, digest, token_prefix, expires_at, scopes, organization_id)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${TOKEN}`
+/** Keeps a token. */
 export const insertToken = async (sql: Sql, token: NewTokenRow): Promise<TokenRow> => {
-  const { id, userId, name, digest, tokenPrefix, lifetimeSeconds } = token
-  const row = await sql.row<TokenRow>(INSERT, [id, userId, name, digest, tokenPrefix, lifetimeSeconds ?? null])
+  const { id, userId, name, digest, tokenPrefix, expiresAt, agent } = token
+  const kind = agent === undefined ? 'personal' : 'agent'
+  const row = await sql.row<TokenRow>(INSERT, [
+    id,
+    userId,
+    kind,
+    name,
+    digest,
+    tokenPrefix,
+    expiresAt,
+    agent?.scopes,
+    agent?.organizationId,
+  ])
   if (row === undefined) throw new Error('A token was not kept')
   return row
 }
@@ -57,12 +70,14 @@ const COUNT_ACTIVE = `select count(*) as n from tokens
 export const countActiveTokens = async (sql: Sql, userId: string): Promise<number> =>
   (await sql.row<{ n: number }>(COUNT_ACTIVE, [userId]))?.n ?? 0
 
-const EXPIRY = `select expires_at as "expiresAt", now() as now from tokens where id = $1`
-/** When a token ends, and what time it is for the database. */
-export const findTokenExpiry = (
-  sql: Sql,
-  tokenId: string,
-): Promise<{ readonly expiresAt: Date | null; readonly now: Date } | undefined> => sql.row(EXPIRY, [tokenId])
+const EXPIRY = 'select expires_at as "expiresAt" from tokens where id = $1'
+/** When a token ends; null: never. Undefined: there is no such token. */
+export const findTokenExpiry = (sql: Sql, tokenId: string): Promise<{ readonly expiresAt: Date | null } | undefined> =>
+  sql.row(EXPIRY, [tokenId])
+
+const FIND = `select ${TOKEN} from tokens t where t.id = $1 and t.user_id = $2`
+export const findToken = (sql: Sql, userId: string, tokenId: string): Promise<TokenRow | undefined> =>
+  sql.row<TokenRow>(FIND, [tokenId, userId])
 
 const LOCK = `select ${TOKEN} from tokens t where t.id = $1 and t.user_id = $2 for no key update`
 export const lockToken = (sql: Sql, userId: string, tokenId: string): Promise<TokenRow | undefined> =>

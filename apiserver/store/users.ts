@@ -40,6 +40,10 @@ export const insertUser = (
   user: Pick<UserRow, 'userId' | 'email' | 'name' | 'isOperator'>,
 ): Promise<UserRow | undefined> => sql.row<UserRow>(INSERT, [user.userId, user.email, user.name, user.isOperator])
 
-const LOCK = 'select user_id from users where user_id = $1 for no key update'
-/** Serializes what is counted per user. */
-export const lockUser = (sql: Sql, userId: string): Promise<unknown> => sql.rows(LOCK, [userId])
+const LOCK = 'select now() as now from users where user_id = $1 for no key update'
+/** Serializes what is counted per user; answers what time it is for the database, in this transaction. */
+export const lockUser = async (sql: Sql, userId: string): Promise<Date> => {
+  const row = await sql.row<{ now: Date }>(LOCK, [userId])
+  if (row === undefined) throw new Error('A user with a credential is not there')
+  return row.now
+}

@@ -19,6 +19,7 @@ const UNKNOWN: Readonly<Record<string, readonly [id: string, ...codes: ErrorCode
   subject: [`user:${newId('usr')}`, 'user_not_found', 'member_not_found'],
   operation: [newId('op'), 'operation_not_found'],
   token: [newId('tok'), 'token_not_found'],
+  api_key: [newId('key'), 'api_key_not_found'],
   organization_id: ['nowhere', 'organization_not_found'],
   project_id: ['nowhere', 'project_not_found'],
 }

@@ -3,6 +3,7 @@ import type { Phase } from '../../lib/model/environment.ts'
 import { deletionPolicyWord } from '../contract/deletion-policy.ts'
 import type { EnvironmentRecord } from '../contract/environments.ts'
 import type { EnvironmentRow } from '../store/environments.ts'
+import { epochSeconds } from './epoch-seconds.ts'
 import { warningsOf } from './warnings.ts'
 
 /** The phase that callers are shown: after DELETE's 202 nobody sees an earlier one again. */
@@ -32,7 +33,7 @@ export const environmentView = (row: EnvironmentRow): EnvironmentRecord => {
     phase: shownPhase(row),
     postgres_major: row.postgresMajor,
     ...(row.ttlHours === null ? {} : { ttl_hours: row.ttlHours }),
-    ...(row.expiresAt === null ? {} : { expires_at_epoch_seconds: Math.floor(row.expiresAt.getTime() / 1000) }),
+    ...(row.expiresAt === null ? {} : { expires_at_epoch_seconds: epochSeconds(row.expiresAt) }),
     source_environment_id: row.sourceEnvironmentId,
     deletion_protection: row.deletionProtection,
     deletion_policy: deletionPolicyWord(row.deletionPolicy),

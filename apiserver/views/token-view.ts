@@ -1,8 +1,6 @@
 import type { TokenRecord } from '../contract/account-tokens.ts'
 import type { TokenRow } from '../store/tokens.ts'
-
-const seconds = (time: Date): number => Math.floor(time.getTime() / 1000)
-const secondsOrNull = (time: Date | null): number | null => (time === null ? null : seconds(time))
+import { epochSeconds, epochSecondsOrNull } from './epoch-seconds.ts'
 
 /** A token without its secret. */
 export const tokenView = (row: TokenRow): TokenRecord => ({
@@ -12,8 +10,8 @@ export const tokenView = (row: TokenRow): TokenRecord => ({
   kind: row.kind,
   scopes: [...(row.scopes ?? [])],
   organization_id: row.organizationId,
-  created_at: seconds(row.createdAt),
-  last_used_at: secondsOrNull(row.lastUsedAt),
-  expires_at: secondsOrNull(row.expiresAt),
-  revoked_at: secondsOrNull(row.revokedAt),
+  created_at: epochSeconds(row.createdAt),
+  last_used_at: epochSecondsOrNull(row.lastUsedAt),
+  expires_at: epochSecondsOrNull(row.expiresAt),
+  revoked_at: epochSecondsOrNull(row.revokedAt),
 })

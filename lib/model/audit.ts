@@ -19,6 +19,8 @@ export const AUDIT_ACTIONS = [
   'remove_member',
   'create_token',
   'revoke_token',
+  'create_api_key',
+  'revoke_api_key',
   'external_change',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]

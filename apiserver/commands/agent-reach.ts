@@ -1,0 +1,44 @@
+/** What an agent's token may be limited to: judged when it is made, as it will be at each of its calls. */
+import { DomainError } from '../../lib/errors/domain-error.ts'
+import { parseScope } from '../../lib/model/scope.ts'
+import { organizationNotFound } from '../auth/authorize.ts'
+import { findMember } from '../store/memberships.ts'
+import type { Sql } from '../store/sql.ts'
+
+export interface AgentReach {
+  readonly scopes: readonly string[]
+  /** The one organization that it is bound to. */
+  readonly organizationId: string | undefined
+}
+
+/**
+ * Scopes and binding that agree with each other.
+ * @throws DomainError `scope_organization_required` when a scope names a project and nothing is bound,
+ * `scope_organization_mismatch` when one names another organization
+ */
+export const agentReachOf = (
+  scopes: readonly string[],
+  { organization_id: organizationId }: { readonly organization_id?: string | undefined },
+): AgentReach => {
+  for (const text of scopes) {
+    const scope = parseScope(text)
+    if (scope?.projectId !== undefined && organizationId === undefined)
+      throw new DomainError('scope_organization_required', `The scope ${text} needs organization_id beside it`)
+    if (scope?.organizationId !== undefined && organizationId !== undefined && scope.organizationId !== organizationId)
+      throw new DomainError(
+        'scope_organization_mismatch',
+        `The scope ${text} is not of the organization ${organizationId}`,
+      )
+  }
+  return { scopes, organizationId }
+}
+
+/**
+ * The user has to be a member of every organization that is named: of another they learn nothing.
+ * @throws DomainError `organization_not_found`
+ */
+export const assertMember = async (sql: Sql, userId: string, { scopes, organizationId }: AgentReach): Promise<void> => {
+  const named = new Set([organizationId, ...scopes.map(text => parseScope(text)?.organizationId)])
+  for (const id of named)
+    if (id !== undefined && (await findMember(sql, id, userId)) === undefined) throw organizationNotFound()
+}
