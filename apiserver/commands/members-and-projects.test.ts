@@ -196,8 +196,9 @@ describe('organizations, members and projects', () => {
       const { id, owner } = await organization()
       const ada = await join(id, owner, 'developer')
       await world.plane.database.rows(
-        `insert into tokens (id, user_id, kind, name, digest, token_prefix, organization_id)
-         select 'tok_01234567890123456' || lpad($2::text, 4, '0') || n, $1, kind, 'x', sha256(($2::text || n)::bytea), 'x', org
+        `insert into tokens (id, user_id, kind, name, digest, token_prefix, scopes, organization_id)
+         select 'tok_01234567890123456' || lpad($2::text, 4, '0') || n, $1, kind, 'x', sha256(($2::text || n)::bytea), 'x',
+           case kind when 'agent' then array['read'] end, org
          from (values (1, 'agent', $3), (2, 'agent', 'acme'), (3, 'personal', null)) as t (n, kind, org)`,
         [ada.userId, serial, id],
       )
