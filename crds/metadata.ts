@@ -14,7 +14,7 @@ export const LABELS = {
   protected: `${GROUP}/protected`,
   /** On everything that belongs to one environment's instance: its uid. */
   uid: `${GROUP}/uid`,
-  /** On a claim whose data outlives its environment. */
+  /** On a claim and a volume whose data outlives its environment. */
   retained: `${GROUP}/retained`,
   managedBy: 'app.kubernetes.io/managed-by',
   app: 'app.kubernetes.io/name',
@@ -42,11 +42,13 @@ export const ANNOTATIONS = {
   figures: `${GROUP}/figures`,
   /** "true" on a claim whose data was once served: it is never initialized again. */
   initialized: `${GROUP}/initialized`,
+  /** On a claim and its volume: what is to become of the data. */
+  deletionPolicy: `${GROUP}/deletion-policy`,
   /** On a claim: where its data came from. */
   lineage: `${GROUP}/lineage`,
   /** On a claim: how its last server stopped, `clean` or `unclean`. */
   lastStop: `${GROUP}/last-stop`,
-  /** On a claim whose data outlives its environment: until when it is kept at least. */
+  /** On a claim and a volume whose data outlives its environment: until when it is kept at least. */
   retainedUntil: `${GROUP}/retained-until`,
 } as const
 

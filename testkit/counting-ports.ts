@@ -88,6 +88,8 @@ export const countingHost = (host: Host, counter: CallCounter): Host => ({
   observe: ref => counter.read(() => host.observe(ref)),
   signIn: (ref, set) => counter.read(() => host.signIn(ref, set)),
   start: (ref, spec) => counter.count('host.start', () => host.start(ref, spec)),
+  setDeletionPolicy: (ref, policy) =>
+    counter.count('host.setDeletionPolicy', () => host.setDeletionPolicy(ref, policy)),
   stop: ref => counter.count('host.stop', () => host.stop(ref)),
   destroy: (ref, policy) => counter.count('host.destroy', () => host.destroy(ref, policy)),
   applyCredentials: (ref, set) => counter.count('host.applyCredentials', () => host.applyCredentials(ref, set)),

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { conditionOf } from '../crds/conditions.ts'
 import type { EnvironmentStatus } from '../crds/environment.ts'
 import { operatorConfig } from '../operator/config/config.ts'
+import type { ActionKind } from '../operator/environment/action.ts'
 import { decide } from '../operator/environment/decide.ts'
 import type { Decision } from '../operator/environment/decision.ts'
 import { figuresText } from '../operator/environment/defaults.ts'
@@ -42,6 +43,9 @@ export const running = (verb: string): NonNullable<EnvironmentStatus['operation'
 export const decided = (row: DecisionRow): Decision =>
   decide(observedOf(environment(...row.given), row.seen), CREATED_MS + (row.at ?? 0) * 1000, limits)
 
+/** Actions whose decision leaves the status as it was. */
+const WORDLESS: ReadonlySet<ActionKind> = new Set(['add-finalizer', 'release', 'expire', 'set-deletion-policy'])
+
 /** One test a row, and one for what holds for all of them. */
 export const describeDecisions = (rows: readonly DecisionRow[]): void => {
   for (const row of rows) it(row.because, () => holdsFor(row))
@@ -49,7 +53,7 @@ export const describeDecisions = (rows: readonly DecisionRow[]): void => {
   it('has Reconciling or Stalled whenever it is not as it should be, never both', () => {
     for (const row of rows) {
       const { status, action } = decided(row)
-      if (action?.kind === 'add-finalizer' || action?.kind === 'release' || action?.kind === 'expire') continue
+      if (action !== undefined && WORDLESS.has(action.kind)) continue
       const { generation } = environment(...row.given).metadata
       const [ready, reconciling, stalled] = (['Ready', 'Reconciling', 'Stalled'] as const).map(type =>
         conditionOf(status.conditions, type),

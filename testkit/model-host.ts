@@ -24,11 +24,14 @@ export interface ModelInstance {
   startFailures: number
   cleanStop: boolean | undefined
   endpoint: Endpoint
+  deletionPolicy: DeletionPolicy | 'untold'
   /** Times a process was launched. */
   launches: number
   /** Times data was made from nothing. */
   inits: number
 }
+
+export type RefusableMethod = 'start' | 'stop' | 'destroy' | 'applyCredentials' | 'setDeletionPolicy'
 
 export interface ModelHost extends Host {
   readonly instances: ReadonlyMap<string, ModelInstance>
@@ -46,10 +49,12 @@ export interface ModelHost extends Host {
   loseData(uid: string): void
   /** Somebody changes the tenant's password in the database itself. */
   changePassword(uid: string): void
+  /** Somebody takes away what the place of the data was told. */
+  loseDeletionPolicy(uid: string): void
   /** The next so many launches of any instance die before they answer. */
   failLaunches(count: number): void
   /** The next so many calls of a method throw this. */
-  refuse(method: 'start' | 'stop' | 'destroy' | 'applyCredentials', count: number, error?: Error): void
+  refuse(method: RefusableMethod, count: number, error?: Error): void
 }
 
 const sameSettings = (a: InstanceSpec | undefined, b: InstanceSpec): boolean =>
@@ -141,6 +146,11 @@ export const modelHost = (): ModelHost => {
     changePassword: uid => {
       of(uid).password = 'changed by the tenant'
     },
+    loseDeletionPolicy: uid => {
+      const instance = of(uid)
+      instance.deletionPolicy = 'untold'
+      changed(instance)
+    },
     failLaunches: count => {
       failing = count
     },
@@ -150,7 +160,7 @@ export const modelHost = (): ModelHost => {
     observe: async ({ uid }) => {
       const instance = instances.get(uid)
       if (instance === undefined) return { state: 'absent', initialized: false, startFailures: 0 }
-      const { state, initialized, endpoint, startFailures, cleanStop } = instance
+      const { state, initialized, endpoint, startFailures, cleanStop, deletionPolicy } = instance
       return {
         state,
         initialized,
@@ -158,6 +168,7 @@ export const modelHost = (): ModelHost => {
         image: 'postgres:17.10',
         lineage: 'template:model',
         startFailures,
+        ...(initialized ? { deletionPolicy } : {}),
         ...(state === 'failed' ? { failure: { reason: 'Crashed', message: 'Postgres ended by itself' } } : {}),
         ...(cleanStop === undefined ? {} : { cleanStop }),
       }
@@ -168,6 +179,7 @@ export const modelHost = (): ModelHost => {
         ...{ key, state: 'absent', initialized: false, wanted: true, spec: undefined, password: undefined },
         ...{ startFailures: 0, cleanStop: undefined, launches: 0, inits: 0 },
         endpoint: { host: '127.0.0.1', port: ++ports, sslmode: 'disable' },
+        deletionPolicy: 'untold',
       }
       instances.set(uid, instance)
       if (!instance.initialized) {
@@ -175,6 +187,7 @@ export const modelHost = (): ModelHost => {
         instance.inits += 1
       }
       instance.wanted = true
+      instance.deletionPolicy = spec.deletionPolicy ?? 'Delete'
       const restart = instance.state === 'running' && !sameSettings(instance.spec, spec)
       instance.spec = spec
       if (restart || instance.state === 'absent' || instance.state === 'stopped' || instance.state === 'failed')
@@ -192,6 +205,11 @@ export const modelHost = (): ModelHost => {
         instance.cleanStop = instance.state === 'running'
         instance.state = 'stopping'
       }
+    },
+    setDeletionPolicy: async ({ uid }, policy) => {
+      mayRefuse('setDeletionPolicy')
+      const instance = instances.get(uid)
+      if (instance !== undefined) instance.deletionPolicy = policy
     },
     destroy: async ({ uid }, policy: DeletionPolicy) => {
       mayRefuse('destroy')

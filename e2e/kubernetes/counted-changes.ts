@@ -2,13 +2,15 @@
 import type { Exchange, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 
 const ELSEWHERE = new Set(['leases', 'events'])
+/** In no namespace; only the environment that something is asked of has its volume changed. */
+const VOLUMES = 'persistentvolumes'
 
 /** Counts, and acts on the n-th: after it was made, and before its maker hears of it. */
 export class CountedChanges {
   readonly #seen: string[] = []
   readonly #rule: { remove(): void }
 
-  /** Counts what is changed in these namespaces, from now on. */
+  /** Counts what is changed in these namespaces, and of volumes, from now on. */
   constructor(
     proxy: FaultProxy,
     namespaces: readonly string[],
@@ -17,7 +19,7 @@ export class CountedChanges {
     const isCounted = ({ mutation, resource, path }: Exchange): boolean =>
       mutation !== undefined &&
       !ELSEWHERE.has(resource) &&
-      namespaces.some(namespace => `${path}/`.includes(`/namespaces/${namespace}/`))
+      (resource === VOLUMES || namespaces.some(namespace => `${path}/`.includes(`/namespaces/${namespace}/`)))
     this.#rule = proxy.onAnswer(isCounted, ({ verb, path }) => {
       this.#seen.push(`${verb} ${path}`)
       if (this.#seen.length !== at?.count) return Promise.resolve('pass')

@@ -10,7 +10,7 @@ import type { ResourceKey } from '../../lib/model/resource.ts'
 import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { atEnd } from '../../testkit/at-end.ts'
-import { startClaimFaker } from '../../testkit/kubernetes/claim-faker.ts'
+import { type ClaimFaker, startClaimFaker } from '../../testkit/kubernetes/claim-faker.ts'
 import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { needsLoopbackServices } from '../../testkit/kubernetes/loopback-services.ts'
 import { PodFaker } from '../../testkit/kubernetes/pod-faker.ts'
@@ -20,6 +20,7 @@ export interface FakedCluster {
   readonly cluster: TestCluster
   readonly store: ResourceStore
   readonly pods: PodFaker
+  readonly claims: ClaimFaker
   readonly services: ServiceFaker
   /** Of the operator. */
   readonly namespace: string
@@ -51,6 +52,7 @@ const start = async (): Promise<FakedCluster> => {
     cluster,
     store: new KubernetesResourceStore(cluster.api, 'svc-apiserver'),
     pods,
+    claims,
     services,
     namespace,
     assertSound: async () => {

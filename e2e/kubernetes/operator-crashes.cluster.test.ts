@@ -5,6 +5,8 @@ import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import type { EnvironmentSpec } from '../../crds/environment.ts'
 import { instanceName, shortUid } from '../../crds/metadata.ts'
 import type { RequestVerb } from '../../lib/model/operation.ts'
+import type { KubernetesObject } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { VOLUME } from '../../testkit/kubernetes/claim-faker.ts'
 import type { FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { CountedChanges } from './counted-changes.ts'
 import { everythingIn, normalized } from './everything-in.ts'
@@ -84,8 +86,22 @@ describe('the operator dies after every change that it makes', function () {
     const mine = records.items.filter(record => record.spec.uid === uid)
     return {
       objects: normalized(await everythingIn(faked.cluster.api, namespace), words),
+      volumes: normalized(await volumesIn(namespace), words),
       records: mine.map(({ spec }) => ({ cause: spec.cause, retained: spec.retained })),
     }
+  }
+
+  /** What the volumes say that are bound there. */
+  const volumesIn = async (namespace: string): Promise<ReadonlyMap<string, KubernetesObject>> => {
+    const bound = (await faked.cluster.objects.list(VOLUME)).items.filter(
+      ({ spec, status }) => spec?.claimRef?.namespace === namespace && status?.phase === 'Bound',
+    )
+    return new Map(
+      bound.map(({ metadata = {}, spec }) => {
+        const { labels = {}, annotations = {} } = metadata
+        return ['Volume', { metadata: { labels, annotations }, spec: spec?.persistentVolumeReclaimPolicy }]
+      }),
+    )
   }
 
   /** Asks, waits for the end, and for the silence after it; the operator dies after this many changes. */

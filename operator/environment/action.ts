@@ -18,6 +18,8 @@ export type Action =
   | { readonly kind: 'start'; readonly settings: InstanceSpec; readonly figures: Figures }
   | { readonly kind: 'stop' }
   | { readonly kind: 'apply-credentials' }
+  /** The place of the data learns what to do should others take it away. */
+  | { readonly kind: 'set-deletion-policy'; readonly policy: DeletionPolicy }
   /** Asks the store to delete an expired preview, provided that nobody changed it meanwhile. */
   | { readonly kind: 'expire' }
   /** Deals with the data by policy, forgets the credentials, leaves a DeletionRecord, lets the resource go. */

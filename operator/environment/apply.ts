@@ -49,6 +49,9 @@ export const apply = async (
     case 'stop':
       await host.stop(instanceRef(environment))
       return true
+    case 'set-deletion-policy':
+      await host.setDeletionPolicy(instanceRef(environment), action.policy)
+      return true
     case 'apply-credentials': {
       const kept = await mustRead(environment, credentials)
       await host.applyCredentials(instanceRef(environment), kept.next ?? kept).catch((error: unknown) => {

@@ -52,6 +52,29 @@ const ROWS: readonly DecisionRow[] = [
     given: [inPhase('deleting'), deletionAsked(1), metadata({ finalizers: ['somebody/else'] })],
     phase: 'deleting',
   },
+  ...(['provisioning', 'ready', 'suspended', 'updating', 'failed_recoverable'] as const).map(
+    (phase): DecisionRow => ({
+      because: `what keeps the data follows the policy in ${phase}, before anything else and without a word`,
+      given: [inPhase(phase), everReady, spec({ deletionPolicy: 'Retain', suspended: phase === 'suspended' }), edited],
+      seen: { instance: instance('stopped', { deletionPolicy: 'Delete' }) },
+      phase,
+      action: 'set-deletion-policy',
+      conditions: [],
+    }),
+  ),
+  {
+    because: 'what keeps the data and was never told is told',
+    given: [inPhase('ready'), everReady, spec({ deletionPolicy: 'Delete' })],
+    seen: { instance: instance('running', { deletionPolicy: 'untold' }), recollection: PROVEN },
+    phase: 'ready',
+    action: 'set-deletion-policy',
+  },
+  {
+    because: 'what keeps the data and knows it is left alone',
+    given: [inPhase('ready'), everReady, spec({ deletionPolicy: 'Delete' })],
+    seen: { instance: instance('running', { deletionPolicy: 'Delete' }), recollection: PROVEN },
+    phase: 'ready',
+  },
   {
     because: 'a name that contradicts the ids is nobody’s',
     given: [metadata({ name: 'acme.shop.other' }), request('create')],

@@ -3,7 +3,7 @@
  * time. It never reads or writes anything.
  *
  * What comes first is asked in this order, and what comes later is not even looked at: a deletion that was asked for;
- * whether the environment is ours to touch; the finalizer; expiry; its life.
+ * whether the environment is ours to touch; the finalizer; expiry; what keeps its data; its life.
  */
 import { ENVIRONMENT_FINALIZER } from '../../crds/metadata.ts'
 import { firstViolated, type Identity } from './checks/check.ts'
@@ -11,6 +11,7 @@ import { GATES } from './checks/ladders.ts'
 import { decideDeletion } from './decide-deletion.ts'
 import { decideExpiry } from './decide-expiry.ts'
 import { decideLife } from './decide-life.ts'
+import { decideRetention } from './decide-retention.ts'
 import { decideStandstill } from './decide-standstill.ts'
 import type { Decision } from './decision.ts'
 import { expiryOf } from './expiry.ts'
@@ -46,6 +47,6 @@ export const decide = (observed: Observed, nowMs: number, limits: Limits): Decis
     case 'expiry':
       return decideExpiry(observed, nowMs)
     case 'life':
-      return decideLife(observed, nowMs, limits)
+      return decideRetention(observed) ?? decideLife(observed, nowMs, limits)
   }
 }

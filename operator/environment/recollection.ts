@@ -123,6 +123,7 @@ export const withAction = (before: Recollection, action: Action): Recollection =
     case 'promote-credentials':
     case 'publish-credentials':
     case 'add-finalizer':
+    case 'set-deletion-policy':
     case 'expire':
     case 'tear-down':
     case 'release':

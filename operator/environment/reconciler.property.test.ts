@@ -1,38 +1,65 @@
 /** Random histories: edits, failures, crashes and jumps of the clock. The end is what the last spec demands. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { DELETION_POLICIES, type DeletionPolicy } from '../../lib/model/environment.ts'
 import type { ResourceKey } from '../../lib/model/resource.ts'
 import { Died } from '../../testkit/counting-ports.ts'
 import { sized } from '../../testkit/full.ts'
+import type { RefusableMethod } from '../../testkit/model-host.ts'
 import { type OperatorWorld, operatorWorld } from '../../testkit/operator-world.ts'
 
 type Step =
   | {
-      readonly do: 'suspend' | 'resume' | 'kill' | 'hang' | 'changePassword' | 'loseCredentials' | 'restart' | 'delete'
+      readonly do:
+        | 'suspend'
+        | 'resume'
+        | 'kill'
+        | 'hang'
+        | 'changePassword'
+        | 'loseCredentials'
+        | 'loseDeletionPolicy'
+        | 'restart'
+        | 'delete'
     }
+  | { readonly do: 'policy'; readonly policy: DeletionPolicy }
   | { readonly do: 'memory'; readonly mebibytes: number }
   | { readonly do: 'look'; readonly times: number }
   | { readonly do: 'dieAfter' | 'failLaunches'; readonly count: number }
   | {
       readonly do: 'refuse'
-      readonly method: 'start' | 'stop' | 'destroy' | 'applyCredentials'
+      readonly method: RefusableMethod
       readonly count: number
     }
   | { readonly do: 'pass'; readonly ms: number }
+
+const REFUSABLE: readonly RefusableMethod[] = ['start', 'stop', 'destroy', 'applyCredentials', 'setDeletionPolicy']
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('look' as const), times: fc.integer({ min: 1, max: 6 }) }) },
   {
     weight: 6,
     arbitrary: fc.constantFrom<Step>(
-      ...(['suspend', 'resume', 'kill', 'hang', 'changePassword', 'loseCredentials', 'restart'] as const).map(what => ({
-        do: what,
-      })),
+      ...(
+        [
+          'suspend',
+          'resume',
+          'kill',
+          'hang',
+          'changePassword',
+          'loseCredentials',
+          'loseDeletionPolicy',
+          'restart',
+        ] as const
+      ).map(what => ({ do: what })),
     ),
   },
   {
     weight: 1,
     arbitrary: fc.record({ do: fc.constant('memory' as const), mebibytes: fc.constantFrom(256, 512, 768) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('policy' as const), policy: fc.constantFrom(...DELETION_POLICIES) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('dieAfter' as const), count: fc.integer({ min: 1, max: 6 }) }) },
   {
@@ -43,7 +70,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       do: fc.constant('refuse' as const),
-      method: fc.constantFrom('start' as const, 'stop' as const, 'destroy' as const, 'applyCredentials' as const),
+      method: fc.constantFrom(...REFUSABLE),
       count: fc.integer({ min: 1, max: 8 }),
     }),
   },
@@ -61,6 +88,7 @@ const CREATING = ['host.start', 'host.applyCredentials', 'credentials.write', 's
 class History {
   readonly world: OperatorWorld = operatorWorld()
   suspended = false
+  policy: DeletionPolicy = 'Retain'
   deleted = false
   adopted = true
   setBackMs = 0
@@ -116,6 +144,11 @@ class History {
       case 'memory':
         if (!this.deleted) await world.edit(key, { resources: { memory: `${step.mebibytes}Mi` } })
         break
+      case 'policy':
+        if (this.deleted) break
+        this.policy = step.policy
+        await world.edit(key, { deletionPolicy: step.policy })
+        break
       case 'delete':
         this.deleted = true
         // What goes before the operator ever saw it leaves nothing, and nobody to tell.
@@ -125,6 +158,7 @@ class History {
       case 'kill':
       case 'hang':
       case 'changePassword':
+      case 'loseDeletionPolicy':
         if (there) world.host[step.do](uid)
         break
       case 'loseCredentials':
@@ -153,7 +187,7 @@ class History {
   async converge(forget: boolean): Promise<void> {
     const { world } = this
     world.host.failLaunches(0)
-    for (const method of ['start', 'stop', 'destroy', 'applyCredentials'] as const) world.host.refuse(method, 0)
+    for (const method of REFUSABLE) world.host.refuse(method, 0)
     if (forget) world.restart()
     // Long enough for the next proof of a sign-in to be due, however far the clock was set back after the last one.
     world.pass(301_000 + this.setBackMs)
@@ -179,6 +213,7 @@ class History {
     if (this.deleted) {
       assert.equal(instance, undefined)
       assert.equal(world.credentials.kept.size, 0)
+      if (this.policy === 'Delete') assert.ok(!world.host.retained.has(uid), 'data is kept that was to go')
       assert.deepEqual(
         records.map(({ spec }) => [spec.uid, spec.retained]),
         this.adopted ? [[uid, world.host.retained.has(uid)]] : [],
@@ -189,6 +224,7 @@ class History {
     const { status, metadata, spec } = await world.must(key)
     assert.equal(status?.observedGeneration, metadata.generation)
     assert.deepEqual([status.operation?.id, status.operation?.outcome], [`op_${this.seq}`, 'succeeded'])
+    if (instance !== undefined) assert.equal(instance.deletionPolicy, this.policy)
     if (this.suspended) {
       assert.ok(instance === undefined || instance.state === 'stopped' || instance.state === 'absent')
       return

@@ -19,6 +19,7 @@ export const startAction = ({ environment, wanted }: Observed): Action => {
       cpu,
       maxConnections,
       kind: spec.kind,
+      deletionPolicy: wanted.deletionPolicy,
       memoryBytes: quantityToBytes(memory),
       storageBytes: quantityToBytes(storage),
       image: pinned ? status?.image : (spec.image ?? tried),

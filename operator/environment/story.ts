@@ -102,6 +102,7 @@ export const actionStory = (action: Action, environment: Environment): StoryEven
       return normal('CredentialsRotated', 'New passwords are in force; a sign-in with them succeeded')
     case 'prepare-rotation':
     case 'add-finalizer':
+    case 'set-deletion-policy':
     case 'start':
     case 'stop':
     case 'expire':

@@ -297,6 +297,34 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
       assert.deepEqual(await harness.queryRetained(destroyed.retainedAt, 'select answer from kept'), [{ answer: 42 }])
     })
 
+    it('takes what is to become of the data in any state; it restarts nothing, and the destroy has the last word', async () => {
+      const untilTold = async (policy: DeletionPolicy): Promise<void> => {
+        const deadline = Date.now() + harness.deadlineMs
+        for (;;) {
+          const { deletionPolicy } = await host.observe(ref)
+          // A host whose data nobody else can take away has nobody to tell.
+          if (deletionPolicy === undefined || deletionPolicy === policy) return
+          assert.ok(Date.now() < deadline, `expected ${policy}, it is ${deletionPolicy}`)
+          await sleep(20)
+        }
+      }
+      const ref = await newRef()
+      await host.setDeletionPolicy(ref, 'Retain')
+      assert.deepEqual(await host.observe(ref), { state: 'absent', initialized: false, startFailures: 0 })
+      await create(ref)
+      await query(ref, 'create table kept as select 42 as answer')
+      const process = await harness.processOf(ref)
+      await host.setDeletionPolicy(ref, 'Retain')
+      await untilTold('Retain')
+      assert.equal(await harness.processOf(ref), process)
+      await host.stop(ref)
+      await until(ref, 'stopped')
+      await host.setDeletionPolicy(ref, 'Delete')
+      await untilTold('Delete')
+      const { retainedAt } = await destroy(ref, 'Retain')
+      assert.deepEqual(await harness.queryRetained(retainedAt!, 'select answer from kept'), [{ answer: 42 }])
+    })
+
     it('gives an id that is used again an empty database, each time, and keeps every predecessor apart', async () => {
       const places = new Set<string>()
       for (let round = 0; round < 3; round++) {

@@ -22,6 +22,8 @@ export interface InstanceSpec {
   readonly image: string | undefined
   /** What it is for, where that changes how gently it is stopped and where it runs; undefined: a preview. */
   readonly kind?: EnvironmentKind
+  /** As for `setDeletionPolicy`; undefined: what is usual for its kind. */
+  readonly deletionPolicy?: DeletionPolicy
 }
 
 /**
@@ -55,6 +57,8 @@ export interface ObservedInstance {
   readonly startFailures: number
   /** After a stop: whether Postgres wrote its shutdown checkpoint. */
   readonly cleanStop?: boolean
+  /** What the place of its data was told; undefined: there is no such place, or nobody but `destroy` can take it away. */
+  readonly deletionPolicy?: DeletionPolicy | 'untold'
 }
 
 /** Whether a sign-in with a credential works. `refused` is an answer; `unreachable` is none. */
@@ -79,6 +83,11 @@ export interface Host {
   start(ref: InstanceRef, spec: InstanceSpec): Promise<void>
   /** Asks for a clean stop and that it stay stopped; returns at once. `observe` says when it is `stopped`. */
   stop(ref: InstanceRef): Promise<void>
+  /**
+   * Tells the place of its data what to do should others take it away, while we are there or not. What `destroy` says is
+   * what counts for a deletion that goes through us. Harmless where there is no data, or nobody else could.
+   */
+  setDeletionPolicy(ref: InstanceRef, policy: DeletionPolicy): Promise<void>
   /**
    * Stops it if it runs, then removes the data or, by policy, keeps it where `retainedAt` says. `done` is false while
    * a process is still there. Harmless when nothing is left; then answers the same `retainedAt` again if data was kept.

@@ -14,6 +14,7 @@ export const fencedHost = (host: Host, mustLead: () => void): Host => {
     signIn: (ref, credentials) => host.signIn(ref, credentials),
     onChange: listener => host.onChange(listener),
     start: (ref, spec) => leading(() => host.start(ref, spec)),
+    setDeletionPolicy: (ref, policy) => leading(() => host.setDeletionPolicy(ref, policy)),
     stop: ref => leading(() => host.stop(ref)),
     destroy: (ref, policy) => leading(() => host.destroy(ref, policy)),
     applyCredentials: (ref, credentials) => leading(() => host.applyCredentials(ref, credentials)),

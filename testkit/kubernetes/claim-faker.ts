@@ -19,7 +19,13 @@ export const VOLUME: ObjectType<V1PersistentVolume> = {
 }
 const PROVISIONER = 'svc.internal/faked'
 
+export type ReclaimPolicy = 'Delete' | 'Retain'
+
 export interface ClaimFaker {
+  /** Volumes whose disk was removed, as a provisioner does it with one that is released and told to go. */
+  readonly removed: ReadonlySet<string>
+  /** What the class says of volumes that are made from now on; at first `Delete`. */
+  reclaim(policy: ReclaimPolicy): void
   /** What went wrong in the faker itself. */
   readonly failures: readonly unknown[]
   stop(): Promise<void>
@@ -34,6 +40,8 @@ export const startClaimFaker = (
   const stopping = new AbortController()
   const failures: unknown[] = []
   const given = new Set<string>()
+  const removed = new Set<string>()
+  let classPolicy: ReclaimPolicy = 'Delete'
   const attempt = (call: Promise<unknown>): void =>
     void call.catch((error: unknown) => {
       const expected = isStoreError(error, 'AlreadyExists', 'NotFound', 'Conflict')
@@ -44,13 +52,14 @@ export const startClaimFaker = (
     const bound = claim === undefined || (claim.spec?.volumeName ?? '') !== ''
     if (bound || claim.metadata?.deletionTimestamp !== undefined || given.has(uid)) return
     given.add(uid)
-    attempt(objects.create(VOLUME, volumeOf(claim, node)))
+    attempt(objects.create(VOLUME, volumeOf(claim, node, classPolicy)))
   }
   const reclaim = (_: string, volume: V1PersistentVolume | undefined): void => {
     if (volume?.metadata?.annotations?.['pv.kubernetes.io/provisioned-by'] !== PROVISIONER) return
     if (volume.spec?.persistentVolumeReclaimPolicy !== 'Delete' || volume.status?.phase !== 'Released') return
     if (volume.metadata.deletionTimestamp !== undefined) return
     const { uid = '', name = '' } = volume.metadata
+    removed.add(name)
     attempt(objects.delete(VOLUME, { namespace: '', name }, { uid }))
   }
   const running = [
@@ -59,6 +68,8 @@ export const startClaimFaker = (
   ]
   return {
     failures,
+    removed,
+    reclaim: policy => (classPolicy = policy),
     stop: async () => {
       stopping.abort()
       await Promise.allSettled(running)
@@ -66,12 +77,16 @@ export const startClaimFaker = (
   }
 }
 
-const volumeOf = ({ metadata, spec }: V1PersistentVolumeClaim, node: string): V1PersistentVolume => ({
+const volumeOf = (
+  { metadata, spec }: V1PersistentVolumeClaim,
+  node: string,
+  classPolicy: ReclaimPolicy,
+): V1PersistentVolume => ({
   metadata: { name: `pvc-${metadata!.uid}`, annotations: { 'pv.kubernetes.io/provisioned-by': PROVISIONER } },
   spec: {
     capacity: { storage: spec!.resources?.requests?.['storage'] ?? '1Gi' },
     accessModes: spec!.accessModes!,
-    persistentVolumeReclaimPolicy: 'Delete',
+    persistentVolumeReclaimPolicy: classPolicy,
     ...(spec!.storageClassName === undefined ? {} : { storageClassName: spec!.storageClassName }),
     claimRef: {
       apiVersion: 'v1',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
+import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { sized } from '../../../testkit/full.ts'
 import type { InstanceRef } from '../host.ts'
 import { buildClaim } from './build-claim.ts'
@@ -27,6 +28,13 @@ const SPEC: PlacedSpec = {
   maxConnections: 50,
   image: 'svc-postgres:17',
   kind: 'preview',
+}
+const CLAIM: Parameters<typeof buildClaim>[1] = {
+  storageBytes: 2 ** 30,
+  storageClass: undefined,
+  lineage: 'template:x',
+  initialized: false,
+  deletionPolicy: undefined,
 }
 const wanted = (changes: Partial<Wanted> = {}): Wanted => ({
   running: true,
@@ -64,7 +72,7 @@ describe('the objects of an instance', () => {
     assert.deepEqual(buildService(names, { type: 'None' }).metadata?.ownerReferences, owner)
     const files = { certificate: 'c', key: 'k', authorities: 'a', settings: 's' }
     assert.deepEqual(buildFilesSecret(names, files).metadata?.ownerReferences, owner)
-    const claim = buildClaim(names, { storageBytes: 1, storageClass: undefined, lineage: 'template:x' })
+    const claim = buildClaim(names, CLAIM)
     assert.equal(claim.metadata?.ownerReferences, undefined)
   })
 })
@@ -240,7 +248,7 @@ describe('the Service', () => {
 })
 
 describe('the claim', () => {
-  const figures = { storageBytes: 2 ** 30, storageClass: 'fast', lineage: 'template:x' }
+  const figures = { ...CLAIM, storageClass: 'fast' }
   it('asks for the size and the class', () => {
     const { spec } = buildClaim(instanceNames(REF), figures)
     assert.deepEqual(spec, {
@@ -250,6 +258,14 @@ describe('the claim', () => {
     })
     const { spec: plain } = buildClaim(instanceNames(REF), { ...figures, storageClass: undefined })
     assert.equal('storageClassName' in plain!, false)
+  })
+
+  it('says what is to become of the data, and that there is some, once that is known', () => {
+    const said = (changes: Partial<typeof CLAIM>) =>
+      buildClaim(instanceNames(REF), { ...CLAIM, ...changes }).metadata?.annotations ?? {}
+    assert.equal(said({ deletionPolicy: 'Retain' })[ANNOTATIONS.deletionPolicy], 'Retain')
+    assert.equal(said({ initialized: true })[ANNOTATIONS.initialized], 'true')
+    assert.deepEqual(Object.keys(said({})), [ANNOTATIONS.resource, ANNOTATIONS.lineage])
   })
 })
 

@@ -6,7 +6,7 @@ import type { Log } from '../../../runtime/log/log.ts'
 import type { AuthoritySecret } from './authority-secret.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
 import type { InstanceNames } from './instance-names.ts'
-import type { Claim, Pod, Service, StatefulSet } from './object-types.ts'
+import type { Claim, Pod, Service, StatefulSet, Volume } from './object-types.ts'
 import type { InstanceObjects } from './observation.ts'
 
 /** The kinds that are watched, each read without a call. */
@@ -15,9 +15,12 @@ export interface Watched {
   readonly pods: LiveObjects<Pod>
   readonly services: LiveObjects<Service>
   readonly claims: LiveObjects<Claim>
+  readonly volumes: LiveObjects<Volume>
 }
 
 export interface ClusterWorld extends Watched {
+  /** Volumes that say an instance's uid, with or without a claim. */
+  volumesOf(uid: string): readonly Volume[]
   /** For kinds that are not watched: Secrets above all. */
   readonly objects: KubernetesObjects
   readonly settings: KubernetesHostSettings

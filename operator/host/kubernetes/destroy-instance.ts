@@ -3,14 +3,22 @@ import { ANNOTATIONS, GROUP, LABELS } from '../../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import type { Destroyed } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, isOurPod, keyIn } from './cluster-world.ts'
-import { isInitialized, keepVolume } from './ensure-claim.ts'
+import { isInitialized } from './ensure-claim.ts'
 import type { InstanceNames } from './instance-names.ts'
-import { type Claim, definitions, namespaces, type Pod, secrets } from './object-types.ts'
+import { isKept } from './judge-volume.ts'
+import { settleVolume, volumeFor } from './keep-volume.ts'
+import { type Claim, definitions, namespaces, type Pod, secrets, type Volume } from './object-types.ts'
 import { releasePod } from './stop-instance.ts'
 
 /** A server whose data goes with it need not write it out first. */
 const HURRIED_GRACE_SECONDS = 10
 const DAY_MS = 86_400_000
+
+/** Where an instance's data is. */
+interface Data {
+  readonly claim: Claim | undefined
+  readonly volume: Volume | undefined
+}
 
 /** One step; `done` is false while a pod or the claim is still there. */
 export const destroyInstance = async (
@@ -19,8 +27,7 @@ export const destroyInstance = async (
   policy: DeletionPolicy,
 ): Promise<Destroyed> => {
   const { statefulSet, service, claim } = await certainObjectsOf(world, names)
-  // First: whatever becomes of the rest, by whose hand ever, what is to be kept is kept.
-  if (policy === 'Retain' && claim !== undefined && isInitialized(claim)) await keepVolume(world, claim)
+  await settleFate(world, names, { claim, volume: await volumeFor(world, names, claim) }, policy)
   const pod = await podLeft(world, names)
   if (statefulSet !== undefined && statefulSet.metadata?.deletionTimestamp === undefined)
     await world.statefulSets.delete(keyIn(names, names.name), { uid: statefulSet.metadata?.uid ?? '' })
@@ -35,7 +42,8 @@ export const destroyInstance = async (
   const secret = await world.objects.get(secrets, keyIn(names, names.files))
   if (secret?.metadata?.uid !== undefined)
     await world.objects.delete(secrets, keyIn(names, names.files), { uid: secret.metadata.uid })
-  return dealWithClaim(world, names, claim ?? (await world.claims.read(keyIn(names, names.claim))), policy)
+  const left = claim ?? (await world.claims.read(keyIn(names, names.claim)))
+  return dealWithData(world, names, { claim: left, volume: await volumeFor(world, names, left) }, policy)
 }
 
 /** Asked of the API server itself before any data is touched: a cache may be behind. */
@@ -60,39 +68,72 @@ const endPod = async (world: ClusterWorld, names: InstanceNames, pod: Pod, polic
 const graceOf = ({ metadata }: Pod): number =>
   (metadata as { deletionGracePeriodSeconds?: number } | undefined)?.deletionGracePeriodSeconds ?? 0
 
-const dealWithClaim = async (
+const dealWithData = async (
   world: ClusterWorld,
   names: InstanceNames,
-  claim: Claim | undefined,
+  { claim, volume }: Data,
   policy: DeletionPolicy,
 ): Promise<Destroyed> => {
-  if (claim === undefined) return { done: true }
+  const empty = claim !== undefined && !isInitialized(claim)
+  // The definition of environments may be going, and with it every one of them: nobody asked for that of this one.
+  const goes = (policy === 'Delete' || empty) && !(await isDefinitionGoing(world))
+  if (claim === undefined) return goes ? { done: true } : keepLoneVolume(world, names, volume)
   const key = keyIn(names, names.claim)
-  const kept = claim.metadata?.annotations?.[ANNOTATIONS.retainedUntil]
-  const [going, spared] = await Promise.all([isNamespaceGoing(world, names.namespace), isDefinitionGoing(world)])
-  // The definition of environments is being deleted, and with it every one of them: nobody asked for that of this one.
-  if (policy === 'Delete' && !spared) {
+  const going = await isNamespaceGoing(world, names.namespace)
+  if (goes) {
     // In a namespace that goes the claim goes by itself.
     if (going) return { done: true }
     if (claim.metadata?.deletionTimestamp === undefined)
       await world.claims.delete(key, { uid: claim.metadata?.uid ?? '' })
     return { done: (await world.claims.read(key)) === undefined }
   }
-  if (!isInitialized(claim) && !spared) return dealWithClaim(world, names, claim, 'Delete')
-  await keepVolume(world, claim)
   // Without its claim the volume is what is left.
-  if (going || claim.metadata?.deletionTimestamp !== undefined)
-    return { done: true, retainedAt: `persistentvolume/${claim.spec?.volumeName ?? ''}` }
-  const until = kept ?? new Date(world.now().getTime() + world.settings.retentionDays * DAY_MS).toISOString()
+  if (going || claim.metadata?.deletionTimestamp !== undefined) return keepLoneVolume(world, names, volume)
+  const kept = claim.metadata?.annotations?.[ANNOTATIONS.retainedUntil]
+  const retainedUntil = kept ?? endOfRetention(world)
+  await settleVolume(world, names, volume, { policy: 'Retain', retainedUntil })
   if (kept === undefined)
     await world.claims.merge(key, {
       metadata: {
         uid: claim.metadata?.uid,
         labels: { [LABELS.retained]: 'true' },
-        annotations: { [ANNOTATIONS.retainedUntil]: until },
+        annotations: { [ANNOTATIONS.retainedUntil]: retainedUntil },
       },
     })
-  return { done: true, retainedAt: `persistentvolumeclaim/${names.namespace}/${names.claim}`, retainedUntil: until }
+  return { done: true, retainedAt: `persistentvolumeclaim/${names.namespace}/${names.claim}`, retainedUntil }
+}
+
+/** What is left of data whose claim went by another hand. Nothing, where its volume goes too. */
+const keepLoneVolume = async (
+  world: ClusterWorld,
+  names: InstanceNames,
+  volume: Volume | undefined,
+): Promise<Destroyed> => {
+  if (volume === undefined || !isKept(volume)) return { done: true }
+  const retainedUntil = volume.metadata?.annotations?.[ANNOTATIONS.retainedUntil] ?? endOfRetention(world)
+  await settleVolume(world, names, volume, { policy: 'Retain', retainedUntil })
+  return { done: true, retainedAt: `persistentvolume/${volume.metadata?.name ?? ''}`, retainedUntil }
+}
+
+const endOfRetention = ({ now, settings }: ClusterWorld): string =>
+  new Date(now().getTime() + settings.retentionDays * DAY_MS).toISOString()
+
+/**
+ * Has the volume know its fate before anything else happens: whatever becomes of the rest, by whose hand ever. One that is kept
+ * goes only on a recorded request, and never because all definitions go.
+ */
+const settleFate = async (
+  world: ClusterWorld,
+  names: InstanceNames,
+  { claim, volume }: Data,
+  policy: DeletionPolicy,
+): Promise<void> => {
+  if (volume === undefined) return
+  const empty = claim !== undefined && !isInitialized(claim)
+  const lost = claim === undefined && !isKept(volume)
+  if (policy === 'Retain' && !empty && !lost) return settleVolume(world, names, volume, { policy })
+  if (isKept(volume) && !(await isDefinitionGoing(world)))
+    await settleVolume(world, names, volume, { policy: 'Delete' })
 }
 
 const isNamespaceGoing = async ({ objects }: ClusterWorld, name: string): Promise<boolean> =>

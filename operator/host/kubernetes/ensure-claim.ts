@@ -1,12 +1,14 @@
 /** The claim of an instance's data: made once, grown where its class allows, never made anew for data that was there. */
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import { isStoreError } from '../../../runtime/store/store-error.ts'
 import { ConditionError, type InstanceFailure } from '../host.ts'
 import { buildClaim } from './build-claim.ts'
 import { type ClusterWorld, keyIn } from './cluster-world.ts'
 import { hasDrifted, quantity } from './drift.ts'
 import type { InstanceNames } from './instance-names.ts'
-import { type Claim, storageClasses, volumes } from './object-types.ts'
+import { policyOf } from './judge-volume.ts'
+import { type Claim, storageClasses } from './object-types.ts'
 import type { Wanted } from './wanted.ts'
 
 export const isInitialized = (claim: Claim | undefined): boolean =>
@@ -16,7 +18,13 @@ export const isInitialized = (claim: Claim | undefined): boolean =>
  * Makes the claim if there never was one, and puts its labels back.
  * @throws ConditionError DataMissing, ClaimDeleted
  */
-export const ensureClaim = async (world: ClusterWorld, names: InstanceNames, wanted: Wanted): Promise<Claim> => {
+export const ensureClaim = async (
+  world: ClusterWorld,
+  names: InstanceNames,
+  wanted: Wanted,
+  /** undefined: it says what it said. */
+  deletionPolicy?: DeletionPolicy,
+): Promise<Claim> => {
   const key = keyIn(names, names.claim)
   const claim = world.claims.get(key) ?? (await world.claims.read(key))
   if (claim?.metadata.deletionTimestamp !== undefined) {
@@ -35,6 +43,9 @@ export const ensureClaim = async (world: ClusterWorld, names: InstanceNames, wan
     // Immutable once it is there.
     storageClass: claim === undefined ? settings.storageClass : claim.spec.storageClassName,
     lineage: claim?.metadata.annotations[ANNOTATIONS.lineage] ?? `template:${wanted.spec.image}`,
+    // Whoever took this away must not have the data taken for none.
+    initialized: wanted.initialized,
+    deletionPolicy: deletionPolicy ?? (claim === undefined ? undefined : policyOf(claim)),
   })
   if (claim === undefined) return world.claims.apply(wish)
   const { labels, annotations } = wish.metadata ?? {}
@@ -83,22 +94,3 @@ export const claimProblem = (claim: Claim): InstanceFailure => ({
   reason: 'ClaimDeleted',
   message: `The claim ${claim.metadata?.name ?? ''} was deleted and goes when Postgres stops; its volume ${claim.spec?.volumeName ?? ''} is kept`,
 })
-
-/** Has the volume outlive its claim. Harmless when it does already, or none was ever bound. */
-export const keepVolume = async (world: ClusterWorld, claim: Claim): Promise<void> => {
-  const name = claim.spec?.volumeName
-  if (name === undefined || name === '') return
-  const volume = await world.objects.get(volumes, { namespace: '', name })
-  if (volume?.spec?.persistentVolumeReclaimPolicy === 'Retain' || volume === undefined) return
-  await world.objects.merge(
-    volumes,
-    { namespace: '', name },
-    { metadata: { uid: volume.metadata?.uid }, spec: { persistentVolumeReclaimPolicy: 'Retain' } },
-  )
-}
-
-/** Where data is whose claim is gone; nothing, when its volume is gone too or about to. */
-export const keptVolume = async (world: ClusterWorld, name: string): Promise<{ readonly retainedAt?: string }> => {
-  const volume = await world.objects.get(volumes, { namespace: '', name })
-  return volume?.spec?.persistentVolumeReclaimPolicy === 'Retain' ? { retainedAt: `persistentvolume/${name}` } : {}
-}

@@ -1,4 +1,5 @@
 /** Brings an instance's objects into the shape that is wanted. Writes only what differs; every step may be repeated. */
+import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import { ConditionError } from '../host.ts'
 import { buildService } from './build-service.ts'
 import { buildStatefulSet } from './build-stateful-set.ts'
@@ -20,10 +21,11 @@ export const ensureInstance = async (
   world: ClusterWorld,
   names: InstanceNames,
   wanted: Wanted,
+  deletionPolicy: DeletionPolicy,
 ): Promise<{ readonly claim: Claim; readonly files: string }> => {
   await assertOwnName(world, names)
   const [claim, files] = await Promise.all([
-    ensureClaim(world, names, wanted),
+    ensureClaim(world, names, wanted, deletionPolicy),
     ensureServerFiles(world, names, wanted.spec),
     ensureService(world, names, wanted),
   ])

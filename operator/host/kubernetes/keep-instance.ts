@@ -6,12 +6,14 @@ import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { judgeLastWords } from '../../../runtime/postgres/last-words.ts'
 import { ConditionError, type InstanceFailure } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, isOurs, keyIn } from './cluster-world.ts'
-import { claimProblem, ensureClaim, growClaim, isInitialized, keepVolume } from './ensure-claim.ts'
+import { claimProblem, ensureClaim, growClaim, isInitialized } from './ensure-claim.ts'
 import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
 import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
 import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf } from './judge-pod.ts'
+import { keepVolume } from './keep-volume.ts'
 import type { KnownInstance } from './known-instance.ts'
 import { nodes, type Pod, type StatefulSet } from './object-types.ts'
+import { isRetained } from './observation.ts'
 import { ensureServerFiles } from './server-files.ts'
 import { doorOf, settleServer, superuserAddress } from './server-session.ts'
 import { recordStop, relabelPod } from './stop-instance.ts'
@@ -36,12 +38,13 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
   // Whose label was taken away is not seen any more, and there all the same.
   const hidden = seen.statefulSet === undefined && !instance.destroying && (pod !== undefined || claim !== undefined)
   const statefulSet = hidden ? await readOwn(world, names) : seen.statefulSet
-  if (claim !== undefined && isInitialized(claim)) instance.volume = claim.spec?.volumeName
+  const refused =
+    claim === undefined || instance.destroying || isRetained(claim) ? undefined : await keepVolume(world, names, claim)
   if (pod !== undefined) await recordStop(world, names, pod)
   const wanted = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
   if (instance.destroying || wanted === undefined || statefulSet?.metadata?.deletionTimestamp !== undefined)
     return Infinity
-  const claimLookMs = await keepClaim(world, instance, wanted)
+  const claimLookMs = await keepClaim(world, instance, wanted, refused)
   await Promise.all([ensureService(world, names, wanted), ensureStatefulSet(world, names, wanted)])
   if (!wanted.running) {
     instance.answered = undefined
@@ -58,17 +61,21 @@ const readOwn = async (world: ClusterWorld, names: InstanceNames): Promise<State
   return isOurs(statefulSet, names) ? statefulSet : undefined
 }
 
-const keepClaim = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted): Promise<number> => {
+const keepClaim = async (
+  world: ClusterWorld,
+  instance: KnownInstance,
+  wanted: Wanted,
+  refused: InstanceFailure | undefined,
+): Promise<number> => {
   const { names } = instance
   const claim = world.claims.get(keyIn(names, names.claim))
   if (claim?.metadata.deletionTimestamp !== undefined) {
-    await keepVolume(world, claim)
     instance.storageProblem = claimProblem(claim)
     return Infinity
   }
   try {
     const present = await ensureClaim(world, names, wanted)
-    instance.storageProblem = await growClaim(world, names, present, wanted.spec.storageBytes)
+    instance.storageProblem = refused ?? (await growClaim(world, names, present, wanted.spec.storageBytes))
     // A class may learn to expand.
     return instance.storageProblem === undefined ? Infinity : jittered(SERVER_EVERY_MS)
   } catch (error) {

@@ -21,8 +21,6 @@ export class KnownInstance {
   disk: Disk | undefined
   /** This process has looked at it once: before, only its objects tell how it is. */
   looked = false
-  /** The volume of its data, as its claim last named it. */
-  volume: string | undefined
   /** Since when there is no pod although one is wanted. */
   missingSince: number | undefined
   /** What only a look beyond its pod tells. */

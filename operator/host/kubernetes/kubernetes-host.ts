@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ANNOTATIONS, LABELS } from '../../../crds/metadata.ts'
-import type { DeletionPolicy } from '../../../lib/model/environment.ts'
+import { type DeletionPolicy, defaultDeletionPolicy } from '../../../lib/model/environment.ts'
 import type { ResourceKey } from '../../../lib/model/resource.ts'
 import { Controller } from '../../../runtime/controller/controller.ts'
 import type { CredentialSet } from '../../../runtime/credentials/credentials.ts'
@@ -25,11 +25,12 @@ import {
 import { signInOverTcp } from '../sign-in.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, objectsOf } from './cluster-world.ts'
 import { destroyInstance } from './destroy-instance.ts'
-import { growClaim, isInitialized, keptVolume } from './ensure-claim.ts'
+import { growClaim, isInitialized } from './ensure-claim.ts'
 import { ensureInstance, ensureStatefulSet } from './ensure-instance.ts'
 import { Projects } from './ensure-project.ts'
 import { isBackingOff } from './judge-pod.ts'
 import { failureOf, keepInstance } from './keep-instance.ts'
+import { tellClaim } from './keep-volume.ts'
 import { KnownInstance } from './known-instance.ts'
 import { observationOf } from './observation.ts'
 import { doorOf, superuserAddress } from './server-session.ts'
@@ -65,7 +66,7 @@ class OpenKubernetesHost implements KubernetesHost {
   readonly #listeners = new Set<(key: ResourceKey) => void>()
 
   constructor(options: WatchOptions) {
-    this.#cluster = watchCluster(options, object => this.#happened(object))
+    this.#cluster = watchCluster(options, (object, namespace) => this.#happened(object, namespace))
     this.#world = this.#cluster.world
     this.#projects = new Projects(this.#world)
     this.#controller = new Controller({
@@ -91,8 +92,10 @@ class OpenKubernetesHost implements KubernetesHost {
     return instance.turns.take(async () => {
       instance.destroying = false
       const { image } = this.#world.settings
-      const placed = { ...spec, image: spec.image ?? image, kind: spec.kind ?? 'preview' }
-      await this.#retrying(instance, () => this.#bringUp(instance, placed))
+      const kind = spec.kind ?? 'preview'
+      const deletionPolicy = spec.deletionPolicy ?? defaultDeletionPolicy(kind)
+      const placed = { ...spec, image: spec.image ?? image, kind }
+      await this.#retrying(instance, () => this.#bringUp(instance, placed, deletionPolicy))
       this.#enqueue(instance)
     })
   }
@@ -102,16 +105,21 @@ class OpenKubernetesHost implements KubernetesHost {
     return instance.turns.take(() => this.#retrying(instance, () => this.#bringDown(instance)))
   }
 
+  setDeletionPolicy(ref: InstanceRef, policy: DeletionPolicy): Promise<void> {
+    const instance = this.#instance(ref)
+    return instance.turns.take(async () => {
+      await this.#retrying(instance, () => tellClaim(this.#world, instance.names, policy))
+      this.#enqueue(instance)
+    })
+  }
+
   destroy(ref: InstanceRef, policy: DeletionPolicy): Promise<Destroyed> {
     const instance = this.#instance(ref)
     instance.destroying = true
     return instance.turns.take(async () => {
       const destroyed = await this.#retrying(instance, () => destroyInstance(this.#world, instance.names, policy))
-      if (!destroyed.done) return destroyed
-      this.#instances.delete(ref.uid)
-      const volume = destroyed.retainedAt === undefined && policy === 'Retain' ? instance.volume : undefined
-      // Its claim went by another hand: a namespace's, mostly. What is left of the data is its volume.
-      return volume === undefined ? destroyed : { ...destroyed, ...(await keptVolume(this.#world, volume)) }
+      if (destroyed.done) this.#instances.delete(ref.uid)
+      return destroyed
     })
   }
 
@@ -184,13 +192,18 @@ class OpenKubernetesHost implements KubernetesHost {
     return instance
   }
 
-  async #bringUp(instance: KnownInstance, spec: PlacedSpec): Promise<void> {
+  async #bringUp(instance: KnownInstance, spec: PlacedSpec, deletionPolicy: DeletionPolicy): Promise<void> {
     const { names } = instance
     const { statefulSet, claim: before } = await certainObjectsOf(this.#world, names)
     await this.#projects.ensure(names.namespace)
     const known = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
     const initialized = known?.initialized === true || isInitialized(before)
-    const { claim, files } = await ensureInstance(this.#world, names, { running: true, initialized, spec })
+    const { claim, files } = await ensureInstance(
+      this.#world,
+      names,
+      { running: true, initialized, spec },
+      deletionPolicy,
+    )
     if (files !== instance.files) instance.serverDueAt = 0
     instance.files = files
     instance.filesDueAt = this.#world.now().getTime() + 3_600_000 * (0.8 + 0.4 * Math.random())
@@ -245,7 +258,7 @@ class OpenKubernetesHost implements KubernetesHost {
     const lookMs = await instance.turns.take(() => this.#retrying(instance, () => keepInstance(this.#world, instance)))
     instance.looked = true
     const objects = objectsOf(this.#world, instance.names)
-    const gone = objects.statefulSet === undefined && objects.pod === undefined && instance.volume === undefined
+    const gone = objects.statefulSet === undefined && objects.pod === undefined
     if (gone && !instance.destroying && !instance.turns.busy) this.#instances.delete(ref.uid)
     await this.#tell(instance)
     return lookMs
@@ -275,11 +288,11 @@ class OpenKubernetesHost implements KubernetesHost {
     return disk === undefined || observation.state === 'absent' ? observation : { ...observation, storage: disk }
   }
 
-  #happened({ metadata }: Observed<KubernetesObject>): void {
+  /** `namespace`: of the instance, where the object itself is in none. */
+  #happened({ metadata }: Observed<KubernetesObject>, namespace = metadata.namespace): void {
     const uid = metadata.labels[LABELS.uid]
     const name = metadata.annotations[ANNOTATIONS.resource]
-    if (uid !== undefined && name !== undefined)
-      this.#controller.enqueue({ namespace: metadata.namespace, name: `${name} ${uid}` })
+    if (uid !== undefined && name !== undefined) this.#controller.enqueue({ namespace, name: `${name} ${uid}` })
   }
 
   #enqueue({ ref }: KnownInstance): void {

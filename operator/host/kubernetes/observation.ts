@@ -5,6 +5,7 @@ import type { InstanceFailure, InstanceState, ObservedInstance } from '../host.t
 import type { Exposure } from './host-settings.ts'
 import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
 import { exitOf, isReady, isUnresponsive, restartsOf, runOf } from './judge-pod.ts'
+import { policyOf } from './judge-volume.ts'
 import type { Claim, Pod, Service, StatefulSet } from './object-types.ts'
 import { figuresText, parseWanted } from './wanted.ts'
 
@@ -51,6 +52,7 @@ export const observationOf = (names: InstanceNames, objects: InstanceObjects, fi
     ...(failure === undefined ? {} : { failure }),
     ...(findings.storageProblem === undefined ? {} : { storageProblem: findings.storageProblem }),
     startFailures: failedStarts(pod, findings),
+    ...(claim === undefined || isRetained(claim) ? {} : { deletionPolicy: policyOf(claim) ?? 'untold' }),
     ...(state === 'stopped' && stop !== undefined ? { cleanStop: stop === 'clean' } : {}),
   }
 }

@@ -11,7 +11,7 @@ import type { Log } from '../../../runtime/log/log.ts'
 import { AuthoritySecret } from './authority-secret.ts'
 import type { ClusterWorld } from './cluster-world.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
-import { type Claim, claims, pods, services, statefulSets } from './object-types.ts'
+import { type Claim, claims, pods, services, statefulSets, type Volume, volumes } from './object-types.ts'
 
 export interface WatchOptions {
   readonly api: KubernetesApi
@@ -32,10 +32,10 @@ export interface WatchedCluster {
   health(): readonly (ReflectorHealth & { readonly name: string })[]
 }
 
-/** `happened` is called for every change of an instance's object. */
+/** `happened` is called for every change of an instance's object; with a namespace where the object itself is in none. */
 export const watchCluster = (
   options: WatchOptions,
-  happened: (object: Observed<KubernetesObject>) => void,
+  happened: (object: Observed<KubernetesObject>, namespace?: string) => void,
 ): WatchedCluster => {
   const { api, objects, settings, log, metrics, now = () => new Date() } = options
   const stopping = new AbortController()
@@ -43,30 +43,43 @@ export const watchCluster = (
   const caches: { waitForSync(signal: AbortSignal): Promise<void> }[] = []
   const follow = <O extends KubernetesObject>(
     type: ObjectType<O>,
-    cache = new Cache<Observed<O>>({ log }),
+    cache: Cache<Observed<O>, string> = new Cache<Observed<O>>({ log }),
+    {
+      namespaceOf = () => undefined,
+      trim,
+    }: {
+      readonly namespaceOf?: (object: Observed<O>) => string | undefined
+      readonly trim?: (object: Observed<O>) => Observed<O>
+    } = {},
   ): LiveObjects<O> => {
     const reflector = new Reflector({
-      ...objectSource(api, type),
+      ...objectSource(api, type, trim),
       selector: { labels: { [LABELS.managedBy]: settings.managedBy } },
       sink: cache,
       log,
       metrics,
     })
     cache.subscribe(({ object, old }) => {
-      happened(object)
+      happened(object, namespaceOf(object))
       // Its labels may have been what changed.
-      if (old !== undefined) happened(old)
+      if (old !== undefined) happened(old, namespaceOf(old))
     })
     reflectors.push(reflector)
     caches.push(cache)
     return new LiveObjects({ objects, type, cache, seenUpTo: () => reflector.health().resourceVersion })
   }
   const seenClaims = new Cache<Observed<Claim>>({ log })
+  const seenVolumes = new Cache<Observed<Volume>, 'uid'>({
+    log,
+    indexes: { uid: ({ metadata }) => [metadata.labels[LABELS.uid] ?? ''] },
+  })
   const world: ClusterWorld = {
     statefulSets: follow(statefulSets),
     pods: follow(pods),
     services: follow(services),
     claims: follow(claims, seenClaims),
+    volumes: follow(volumes, seenVolumes, { namespaceOf: ({ spec }) => spec.claimRef?.namespace, trim: withoutPlace }),
+    volumesOf: uid => seenVolumes.byIndex('uid', uid),
     objects,
     settings,
     authority: new AuthoritySecret(objects, settings.operatorNamespace, now),
@@ -87,3 +100,14 @@ export const watchCluster = (
     health: () => reflectors.map(reflector => ({ name: reflector.name, ...reflector.health() })),
   }
 }
+
+/** Where a volume's disk is, and how it is reached, is nobody's business here. */
+const withoutPlace = ({ spec, status: _, ...volume }: Observed<Volume>): Observed<Volume> => ({
+  ...volume,
+  spec: {
+    ...(spec.claimRef === undefined ? {} : { claimRef: spec.claimRef }),
+    ...(spec.persistentVolumeReclaimPolicy === undefined
+      ? {}
+      : { persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy }),
+  },
+})

@@ -172,6 +172,9 @@ class OpenLocalHost implements LocalHost {
     await this.#find(ref)?.stop()
   }
 
+  /** Nobody but us removes a folder: what becomes of it is said at its end. */
+  async setDeletionPolicy(): Promise<void> {}
+
   async destroy(ref: InstanceRef, policy: DeletionPolicy): Promise<Destroyed> {
     await this.#arriving.get(ref.uid)?.catch(() => undefined)
     const folders = instanceFolders(this.#folders, ref)
