@@ -19,12 +19,14 @@ import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resour
 import { silentLog } from '../runtime/log/log.ts'
 import { atEnd } from '../testkit/at-end.ts'
 import { eventually } from '../testkit/dispatch-world.ts'
+import { AuditLog, auditLogOf } from '../testkit/kubernetes/audit-log.ts'
 import { startClaimFaker } from '../testkit/kubernetes/claim-faker.ts'
 import { apiCluster, namespaces, type TestCluster } from '../testkit/kubernetes/cluster.ts'
 import { kubectlOn } from '../testkit/kubernetes/kubectl.ts'
 import { needsLoopbackServices } from '../testkit/kubernetes/loopback-services.ts'
 import { PodFaker } from '../testkit/kubernetes/pod-faker.ts'
 import { ServiceFaker } from '../testkit/kubernetes/service-faker.ts'
+import { skipBecause } from '../testkit/skip-because.ts'
 import { operatorConfig } from './config/config.ts'
 import { type ClusterOperator, startOnCluster } from './start-on-cluster.ts'
 
@@ -248,10 +250,20 @@ describe('the operator on a cluster', function () {
     )
   })
 
-  it('writes nothing while nothing happens, a new start included', async () => {
-    const place = await made()
-    const before = (await get(place))!.metadata.resourceVersion
+  it('writes nothing while nothing happens, a new start included', async function () {
+    const path = auditLogOf('api')
+    if (path === undefined)
+      return skipBecause(this, 'SERVICE_TEST_API_AUDIT_LOG does not name the audit log of the cluster')
+    const [ready, asleep] = [await made({ kind: 'production' }), await made()]
+    await patch(asleep, { suspended: true })
+    await wait(asleep, 'jsonpath={.status.phase}=suspended')
+    await eventually(
+      async () => (await cluster.objects.list(VOLUMES, { labels: { [LABELS.uid]: ready.uid } })).items.length,
+      count => count === 1,
+      'the volume is labelled',
+    )
     await operator.stop()
+    const log = new AuditLog(path)
     operator = await startOperator()
     await eventually(
       async () => operator.ready(),
@@ -260,7 +272,23 @@ describe('the operator on a cluster', function () {
       30_000,
     )
     await new Promise(resolve => setTimeout(resolve, 2_000))
-    assert.equal((await get(place))?.metadata.resourceVersion, before)
-    await remove(place)
+    const places = [ready.namespace, asleep.namespace]
+    const volumes = (await cluster.objects.list(VOLUMES)).items
+      .filter(({ spec }) => places.includes(spec?.claimRef?.namespace ?? ''))
+      .map(({ metadata }) => metadata?.name ?? '')
+    const lines = await log.linesUntil(cluster.objects)
+    const writes = lines.filter(
+      ({ userAgent, verb, resource, namespace, name }) =>
+        userAgent.startsWith('svc-operator/') &&
+        !['get', 'list', 'watch'].includes(verb) &&
+        !['events', 'leases'].includes(resource) &&
+        [...places, ...volumes].some(mine => mine === namespace || mine === name),
+    )
+    assert.ok(
+      lines.some(({ userAgent }) => userAgent.startsWith('svc-operator/')),
+      'the log is of another cluster',
+    )
+    assert.deepEqual(writes, [])
+    for (const place of [ready, asleep]) await remove(place)
   })
 })

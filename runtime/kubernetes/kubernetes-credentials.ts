@@ -9,6 +9,7 @@ import {
 import { sameJson } from '../store/merge-patch.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { KubernetesObject, KubernetesObjects, ObjectType } from './kubernetes-object.ts'
+import { settleObject } from './settle-object.ts'
 
 /** How the Secrets of an owner look; the names carry enough of the uid to be its own. */
 export interface SecretLayout {
@@ -69,12 +70,7 @@ export class KubernetesCredentials implements Credentials {
 
   /** Writes nothing when both Secrets say so already: a repeated write repairs the `app` Secret. */
   async write(owner: CredentialOwner, credentials: CredentialSet): Promise<void> {
-    for (const role of ['ops', 'app'] as const) {
-      const secret = await this.#get(owner, role)
-      if (secret === undefined || this.#isOwn(owner, secret)) continue
-      throw new StoreError('Conflict', `Secret "${secret.metadata?.name ?? ''}" belongs to another environment`)
-    }
-    await this.#apply(owner, 'ops', { [SET]: JSON.stringify(credentials) })
+    await this.#settle(owner, 'ops', { [SET]: JSON.stringify(credentials) })
     await this.#publish(owner, credentials)
   }
 
@@ -97,7 +93,7 @@ export class KubernetesCredentials implements Credentials {
   async #publish(owner: CredentialOwner, written: CredentialSet): Promise<void> {
     let shown = written
     for (let attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
-      await this.#apply(owner, 'app', this.#layout.app(owner, shown.app))
+      await this.#settle(owner, 'app', this.#layout.app(owner, shown.app))
       const inForce = setIn(await this.#get(owner, 'ops'))
       if (inForce === undefined || sameJson(inForce.app, shown.app)) return
       shown = inForce
@@ -105,11 +101,16 @@ export class KubernetesCredentials implements Credentials {
     throw new StoreError('Conflict', 'The credentials were written by several at once')
   }
 
-  async #apply(owner: CredentialOwner, role: 'app' | 'ops', content: Readonly<Record<string, string>>): Promise<void> {
+  /** Read right before: another one may have written since whatever was read earlier. */
+  async #settle(owner: CredentialOwner, role: 'app' | 'ops', content: Readonly<Record<string, string>>): Promise<void> {
+    const live = await this.#get(owner, role)
+    if (live !== undefined && !this.#isOwn(owner, live))
+      throw new StoreError('Conflict', `Secret "${live.metadata?.name ?? ''}" belongs to another environment`)
     const { name, namespace } = this.#key(owner, role)
     const data = Object.fromEntries(Object.entries(content).map(([key, value]) => [key, encoded(value)]))
     const metadata = { name, namespace, ...this.#layout.metadata(owner) }
-    await this.#objects.apply(secrets, { metadata, type: 'Opaque', data })
+    const wish: Secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
+    await settleObject(wish, live, secret => this.#objects.apply(secrets, secret))
   }
 
   async #get(owner: CredentialOwner, role: 'app' | 'ops'): Promise<Secret | undefined> {

@@ -1,11 +1,11 @@
 /** The claim of an instance's data: made once, grown where its class allows, never made anew for data that was there. */
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
+import { hasDrifted, quantity } from '../../../runtime/kubernetes/drift.ts'
 import { isStoreError } from '../../../runtime/store/store-error.ts'
 import { ConditionError, type InstanceFailure } from '../host.ts'
 import { buildClaim } from './build-claim.ts'
 import { type ClusterWorld, keyIn } from './cluster-world.ts'
-import { hasDrifted, quantity } from './drift.ts'
 import type { InstanceNames } from './instance-names.ts'
 import { policyOf } from './judge-volume.ts'
 import { type Claim, storageClasses } from './object-types.ts'

@@ -1,10 +1,10 @@
 /** Brings an instance's objects into the shape that is wanted. Writes only what differs; every step may be repeated. */
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
+import { type Settled, settleObject } from '../../../runtime/kubernetes/settle-object.ts'
 import { ConditionError } from '../host.ts'
 import { buildService } from './build-service.ts'
 import { buildStatefulSet } from './build-stateful-set.ts'
 import { type ClusterWorld, isOurs, keyIn } from './cluster-world.ts'
-import { hasDrifted } from './drift.ts'
 import { ensureClaim, isInitialized } from './ensure-claim.ts'
 import type { InstanceNames } from './instance-names.ts'
 import type { Claim, Service, StatefulSet } from './object-types.ts'
@@ -34,15 +34,19 @@ export const ensureInstance = async (
   return { claim, files }
 }
 
-export const ensureService = async (world: ClusterWorld, names: InstanceNames, { spec }: Wanted): Promise<void> => {
+export const ensureService = async (world: ClusterWorld, names: InstanceNames, { spec }: Wanted): Promise<Settled> => {
   const service = buildService(names, world.settings.exposure[spec.kind])
-  if (hasDrifted(service, world.services.get(keyIn(names, names.name)))) await world.services.apply(service)
+  return settleObject(service, world.services.get(keyIn(names, names.name)), wish => world.services.apply(wish))
 }
 
-export const ensureStatefulSet = async (world: ClusterWorld, names: InstanceNames, wanted: Wanted): Promise<void> => {
+export const ensureStatefulSet = async (
+  world: ClusterWorld,
+  names: InstanceNames,
+  wanted: Wanted,
+): Promise<Settled> => {
   const statefulSet = buildStatefulSet(names, wanted, startSettings(wanted.spec, names.name), world.settings)
-  const key = keyIn(names, names.name)
-  if (hasDrifted(statefulSet, world.statefulSets.get(key))) await world.statefulSets.apply(statefulSet)
+  const live = world.statefulSets.get(keyIn(names, names.name))
+  return settleObject(statefulSet, live, wish => world.statefulSets.apply(wish))
 }
 
 /** StatefulSet and Service are named by the id alone: those of a predecessor are never taken over. */

@@ -1,9 +1,9 @@
 /** Sees to what a project's namespace needs, once an hour and before the first environment in it. */
 import type { KubernetesObject, ObjectType } from '../../../runtime/kubernetes/kubernetes-object.ts'
+import { settleObject } from '../../../runtime/kubernetes/settle-object.ts'
 import { buildNetworkPolicy } from './build-network-policy.ts'
 import { buildRoleBindings, buildServiceAccount } from './build-project-objects.ts'
 import type { ClusterWorld } from './cluster-world.ts'
-import { hasDrifted } from './drift.ts'
 import { networkPolicies, roleBindings, serviceAccounts } from './object-types.ts'
 
 const LOOK_AGAIN_MS = 3_600_000
@@ -46,6 +46,6 @@ export class Projects {
   async #apply<O extends KubernetesObject>(type: ObjectType<O>, object: O): Promise<void> {
     const { objects } = this.#world
     const key = { namespace: object.metadata?.namespace ?? '', name: object.metadata?.name ?? '' }
-    if (hasDrifted(object, await objects.get(type, key))) await objects.apply(type, object)
+    await settleObject(object, await objects.get(type, key), wish => objects.apply(type, wish))
   }
 }

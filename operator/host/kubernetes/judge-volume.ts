@@ -5,7 +5,7 @@
  */
 import { ANNOTATIONS, LABELS } from '../../../crds/metadata.ts'
 import { DELETION_POLICIES, type DeletionPolicy } from '../../../lib/model/environment.ts'
-import { hasDrifted } from './drift.ts'
+import { hasDrifted } from '../../../runtime/kubernetes/drift.ts'
 import type { InstanceNames } from './instance-names.ts'
 import type { Claim, Volume } from './object-types.ts'
 

@@ -1,9 +1,8 @@
 /** The files that a server reads: certificate, key, authorities and settings, kept in the instance's Secret. */
-
+import { settleObject } from '../../../runtime/kubernetes/settle-object.ts'
 import { isGoodServer, issueServer } from './authority.ts'
 import { buildFilesSecret, filesIn } from './build-files-secret.ts'
 import { type ClusterWorld, keyIn } from './cluster-world.ts'
-import { hasDrifted } from './drift.ts'
 import type { InstanceNames } from './instance-names.ts'
 import { secrets } from './object-types.ts'
 import { reloadableSettings } from './server-settings.ts'
@@ -29,6 +28,6 @@ export const ensureServerFiles = async (
   const { certificate, key } = identity
   const { settings, digest } = reloadableSettings(spec, names.name, [certificate, authorities])
   const wanted = buildFilesSecret(names, { certificate, key, authorities, settings })
-  if (hasDrifted(wanted, secret)) await world.objects.apply(secrets, wanted)
+  await settleObject(wanted, secret, files => world.objects.apply(secrets, files))
   return digest
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { sized } from '../../../testkit/full.ts'
+import { sized } from '../../testkit/full.ts'
 import { hasDrifted, quantity } from './drift.ts'
 
 describe('drift', () => {
