@@ -12,7 +12,7 @@ import { deletionRecordName } from '../crds/deletion-record.ts'
 import { deletionRecordType } from '../crds/deletion-record-type.ts'
 import type { Environment, EnvironmentSpec } from '../crds/environment.ts'
 import { environmentType } from '../crds/environment-type.ts'
-import { LABELS, labelValue } from '../crds/metadata.ts'
+import { instanceName, LABELS, labelValue, shortUid } from '../crds/metadata.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import type { KubernetesObject, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
 import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resource-store.ts'
@@ -41,7 +41,12 @@ const VOLUMES: ObjectType<V1PersistentVolume> = {
   ...{ apiVersion: 'v1', kind: 'PersistentVolume', plural: 'persistentvolumes', clusterScoped: true },
 }
 const EVENTS: ObjectType<
-  KubernetesObject & { readonly reason?: string; readonly regarding?: { readonly uid?: string } }
+  KubernetesObject & {
+    readonly reason?: string
+    readonly note?: string
+    readonly series?: { readonly count: number }
+    readonly regarding?: { readonly uid?: string }
+  }
 > = {
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',
@@ -192,6 +197,39 @@ describe('the operator on a cluster', function () {
     await wait(place, 'jsonpath={.status.credentialsRotation}=again')
     const repaired = await appSecret(place, place.uid)
     assert.ok(![before.password, after.password, ''].includes(repaired.password))
+    await remove(place)
+  })
+
+  it('tells of everything that it puts right after somebody’s hands, once', async () => {
+    const place = await made({ kind: 'production' })
+    const { namespace, uid } = place
+    const instance = instanceName({ organizationId: 'org', projectId: place.projectId, environmentId: 'main' })
+    const [volume] = await eventually(
+      async () => (await cluster.objects.list(VOLUMES, { labels: { [LABELS.uid]: uid } })).items,
+      ({ length }) => length === 1,
+      'the volume is labelled',
+    )
+    const claim = `${instance}-${shortUid(uid)}`
+    const name = volume?.metadata?.name ?? ''
+    const hands: readonly (readonly [told: string, args: readonly string[]])[] = [
+      [`The StatefulSet ${instance} was not as it should be and was put right`, ['label', 'statefulset', instance]],
+      [`The Service ${instance} was not as it should be and was put right`, ['label', 'service', instance]],
+      [`The pod ${instance}-0 was not as it should be and was put right`, ['label', 'pod', `${instance}-0`]],
+      [`The claim ${claim} was not as it should be and was put right`, ['label', 'pvc', claim]],
+      [`The volume ${name} was not as it should be and was put right`, ['label', 'pv', name]],
+      [`The Service ${instance} was gone and was made anew`, ['delete', 'service', instance]],
+    ]
+    const notes = async (): Promise<(string | undefined)[]> =>
+      (await cluster.objects.list(EVENTS, { namespace })).items
+        .filter(({ regarding, reason }) => regarding?.uid === uid && reason === 'DriftCorrected')
+        .map(({ note, series }) => (series === undefined ? note : `${note} ×${series.count}`))
+    for (const [told, args] of hands) {
+      const label = args[0] === 'label' ? ['--overwrite', `${LABELS.environment}=changed`] : []
+      await kubectl.must(['-n', namespace, ...args, ...label])
+      await eventually(notes, seen => seen.includes(told), told)
+    }
+    await wait(place, 'condition=Ready')
+    assert.deepEqual((await notes()).sort(), hands.map(([told]) => told).sort())
     await remove(place)
   })
 

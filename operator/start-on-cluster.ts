@@ -15,6 +15,7 @@ import { openKubernetesApi } from '../runtime/kubernetes/open-kubernetes-api.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { OperatorConfig } from './config/config.ts'
 import type { EnvironmentsSettings } from './config/environments-settings.ts'
+import { driftStory } from './environment/story.ts'
 import { openKubernetesHost } from './host/kubernetes/kubernetes-host.ts'
 import { clusterNamespaces } from './kubernetes/cluster-namespaces.ts'
 import { environmentEvents } from './kubernetes/environment-events.ts'
@@ -61,9 +62,13 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   })
   const objects = kubernetesObjects(api, NAME)
   const settings = hostSettingsOf(config.namespace, options.environments)
-  const host = openKubernetesHost({ api, objects, settings, log, metrics })
   const namespaces = clusterNamespaces({ api, objects, log, metrics })
   const recorder = new EventRecorder({ api, controller: 'svc.internal/operator', instance: identity, log, registry })
+  const events = environmentEvents(recorder)
+  const host = openKubernetesHost({
+    ...{ api, objects, settings, log, metrics },
+    onRepair: (instance, message) => events.tell(instance, driftStory(message)),
+  })
   const seen = Promise.all([host.watch(), namespaces.start()])
   const elected = Promise.all([elector.elected, seen])
   const operator = startOperator(config, {
@@ -72,7 +77,7 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
       host.prepare(namespace, how),
     ),
     host: fencedHost(host, () => elector.mustLead()),
-    events: environmentEvents(recorder),
+    events,
     namespaces,
     elected,
     log,

@@ -92,11 +92,11 @@ export const actionStory = (action: Action, environment: Environment): StoryEven
         : undefined
     case 'apply-credentials':
       return environment.status?.phase === 'ready' && !isRotationDue(environment)
-        ? normal('DriftCorrected', 'The roles’ passwords were set to the stored ones again')
+        ? driftStory('The roles’ passwords were set to the stored ones again')
         : undefined
     case 'publish-credentials':
       return environment.status?.everReady === true
-        ? normal('DriftCorrected', 'The passwords that clients find were put right')
+        ? driftStory('The passwords that clients find were put right')
         : undefined
     case 'promote-credentials':
       return normal('CredentialsRotated', 'New passwords are in force; a sign-in with them succeeded')
@@ -111,6 +111,9 @@ export const actionStory = (action: Action, environment: Environment): StoryEven
       return undefined
   }
 }
+
+/** Something was not as it should be, and is again. */
+export const driftStory = (message: string): StoryEvent => normal('DriftCorrected', message)
 
 /** What a deletion came to: told before the resource goes, since nobody looks for the events of what is not there. */
 export const deletionStory = (retainedAt: string | undefined): StoryEvent =>

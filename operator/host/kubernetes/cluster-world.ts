@@ -2,6 +2,7 @@
 import { LABELS } from '../../../crds/metadata.ts'
 import type { KubernetesObjects, ObjectKey } from '../../../runtime/kubernetes/kubernetes-object.ts'
 import type { LiveObjects } from '../../../runtime/kubernetes/live-objects.ts'
+import type { Settled } from '../../../runtime/kubernetes/settle-object.ts'
 import type { Log } from '../../../runtime/log/log.ts'
 import type { AuthoritySecret } from './authority-secret.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
@@ -26,6 +27,8 @@ export interface ClusterWorld extends Watched {
   readonly settings: KubernetesHostSettings
   readonly authority: AuthoritySecret
   readonly log: Log
+  /** Tells that something of an instance was not as it should be, and is again. */
+  readonly repaired: (names: InstanceNames, what: string, how: Exclude<Settled, 'as it was'>) => void
   readonly now: () => Date
 }
 

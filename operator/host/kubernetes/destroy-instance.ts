@@ -131,8 +131,8 @@ const settleFate = async (
   if (volume === undefined) return
   const empty = claim !== undefined && !isInitialized(claim)
   const lost = claim === undefined && !isKept(volume)
-  if (policy === 'Retain' && !empty && !lost) return settleVolume(world, names, volume, { policy })
-  if (isKept(volume) && !(await isDefinitionGoing(world)))
+  if (policy === 'Retain' && !empty && !lost) await settleVolume(world, names, volume, { policy })
+  else if (isKept(volume) && !(await isDefinitionGoing(world)))
     await settleVolume(world, names, volume, { policy: 'Delete' })
 }
 

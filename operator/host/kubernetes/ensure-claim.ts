@@ -49,9 +49,10 @@ export const ensureClaim = async (
   })
   if (claim === undefined) return world.claims.apply(wish)
   const { labels, annotations } = wish.metadata ?? {}
-  return hasDrifted({ labels, annotations }, claim.metadata)
-    ? world.claims.merge(key, { metadata: { uid: claim.metadata.uid, labels, annotations } })
-    : claim
+  if (!hasDrifted({ labels, annotations }, claim.metadata)) return claim
+  const right = await world.claims.merge(key, { metadata: { uid: claim.metadata.uid, labels, annotations } })
+  if (deletionPolicy === undefined) world.repaired(names, `The claim ${names.claim}`, 'put right')
+  return right
 }
 
 const requested = (claim: Claim): number => quantity(claim.spec?.resources?.requests?.['storage'])

@@ -45,7 +45,12 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
   if (instance.destroying || wanted === undefined || statefulSet?.metadata?.deletionTimestamp !== undefined)
     return Infinity
   const claimLookMs = await keepClaim(world, instance, wanted, refused)
-  await Promise.all([ensureService(world, names, wanted), ensureStatefulSet(world, names, wanted)])
+  const [service, controller] = await Promise.all([
+    ensureService(world, names, wanted),
+    ensureStatefulSet(world, names, wanted),
+  ])
+  if (service !== 'as it was') world.repaired(names, `The Service ${names.name}`, service)
+  if (controller !== 'as it was') world.repaired(names, `The StatefulSet ${names.name}`, controller)
   if (!wanted.running) {
     instance.answered = undefined
     instance.outerFailure = undefined

@@ -28,15 +28,16 @@ export const volumeFor = async (
   return volume !== undefined && isVolumeOf(names, claim, volume) ? volume : undefined
 }
 
-/** Gives a volume its fate. Writes nothing where it has it. @throws StoreError */
+/** Gives a volume its fate. @returns whether that was a change @throws StoreError */
 export const settleVolume = async (
   world: ClusterWorld,
   names: InstanceNames,
   volume: Volume | undefined,
   fate: Fate,
-): Promise<void> => {
+): Promise<boolean> => {
   const change = volume === undefined ? undefined : volumeChange(names, volume, fate)
   if (change !== undefined) await world.volumes.merge(keyOf(volume?.metadata?.name ?? ''), change)
+  return change !== undefined
 }
 
 /**
@@ -52,7 +53,11 @@ export const keepVolume = async (
   if (fate === undefined) return undefined
   const volume = await volumeFor(world, names, claim)
   try {
-    await settleVolume(world, names, volume, fate)
+    const told = volume?.metadata?.annotations?.[ANNOTATIONS.deletionPolicy]
+    const changed = await settleVolume(world, names, volume, fate)
+    // It was told the same before, and says something else.
+    if (changed && told === fate.policy && fate.spared !== true)
+      world.repaired(names, `The volume ${volume?.metadata?.name ?? ''}`, 'put right')
     return undefined
   } catch (error) {
     if (!isStoreError(error, 'Invalid', 'Forbidden')) throw error

@@ -204,6 +204,7 @@ class OpenKubernetesHost implements KubernetesHost {
       { running: true, initialized, spec },
       deletionPolicy,
     )
+    if (initialized && statefulSet === undefined) this.#world.repaired(names, `The StatefulSet ${names.name}`, 'made')
     if (files !== instance.files) instance.serverDueAt = 0
     instance.files = files
     instance.filesDueAt = this.#world.now().getTime() + 3_600_000 * (0.8 + 0.4 * Math.random())

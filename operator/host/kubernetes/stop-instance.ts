@@ -1,5 +1,5 @@
 /** How an instance's Postgres stops, and how it is known that it stopped well. */
-import { ANNOTATIONS, LABELS, STOP_WITNESS_FINALIZER } from '../../../crds/metadata.ts'
+import { ANNOTATIONS, STOP_WITNESS_FINALIZER } from '../../../crds/metadata.ts'
 import { isStoreError } from '../../../runtime/store/store-error.ts'
 import { type ClusterWorld, isOurPod, keyIn } from './cluster-world.ts'
 import type { InstanceNames } from './instance-names.ts'
@@ -72,9 +72,6 @@ export const relabelPod = async (world: ClusterWorld, names: InstanceNames): Pro
   if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return
   const differs = Object.entries(names.labels).some(([name, value]) => pod.metadata.labels[name] !== value)
   if (!differs || !isOurPod(pod, names)) return
-  world.log.warn(
-    { pod: names.pod, namespace: names.namespace, uid: names.labels[LABELS.uid] },
-    'Put the labels of a pod back',
-  )
   await world.pods.merge(key, { metadata: { uid: pod.metadata.uid, labels: names.labels } })
+  world.repaired(names, `The pod ${names.pod}`, 'put right')
 }

@@ -1,5 +1,6 @@
 /** Follows the objects of all instances, by the operator's label, and gives them a world. */
 import { LABELS } from '../../../crds/metadata.ts'
+import type { ResourceKey } from '../../../lib/model/resource.ts'
 import { Cache } from '../../../runtime/controller/cache.ts'
 import type { ControlMetrics, ReflectorHealth } from '../../../runtime/controller/observers.ts'
 import { Reflector } from '../../../runtime/controller/reflector.ts'
@@ -20,6 +21,8 @@ export interface WatchOptions {
   readonly log: Log
   readonly metrics?: ControlMetrics | undefined
   readonly now?: () => Date
+  /** Told of everything that somebody changed and that was put right, in a sentence. */
+  readonly onRepair?: (instance: { readonly key: ResourceKey; readonly uid: string }, message: string) => void
 }
 
 export interface WatchedCluster {
@@ -85,6 +88,11 @@ export const watchCluster = (
     authority: new AuthoritySecret(objects, settings.operatorNamespace, now),
     log,
     now,
+    repaired: ({ namespace, owner }, what, how) => {
+      const message = `${what} was ${how === 'made' ? 'gone and was made anew' : 'not as it should be and was put right'}`
+      log.info({ namespace, environment: owner.name }, message)
+      options.onRepair?.({ key: { namespace, name: owner.name }, uid: owner.uid }, message)
+    },
   }
   return {
     world,
