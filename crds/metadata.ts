@@ -50,6 +50,8 @@ export const ANNOTATIONS = {
   lastStop: `${GROUP}/last-stop`,
   /** On a claim and a volume whose data outlives its environment: until when it is kept at least. */
   retainedUntil: `${GROUP}/retained-until`,
+  /** "accepted" on the Secret of the operator's authority: a new one may take its place, and every server is restarted. */
+  newAuthority: `${GROUP}/new-authority`,
 } as const
 
 /** Held by the operator on every Environment until its data is dealt with and a DeletionRecord is written. */

@@ -105,6 +105,8 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
     },
     ready: () => {
       if (state.stopping) return 'stopping'
+      const problem = host.problem()
+      if (problem !== undefined) return problem
       if (elector.isLeading()) return state.works ? undefined : 'leads, and has not looked at every environment yet'
       return state.standsBy ? undefined : 'has not seen the cluster yet'
     },

@@ -21,6 +21,7 @@ import { blank, type Recollection, withAction, withObservation, withTrouble } fr
 import { report } from './report.ts'
 import { actionStory, storyOf } from './story.ts'
 import type { TearDownPorts } from './tear-down.ts'
+import { unobserved } from './unobserved.ts'
 
 export interface ReconcilerOptions extends TearDownPorts {
   readonly reader: EnvironmentReader
@@ -97,7 +98,11 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       recollection,
       { host, credentials, namespaces },
       { defaults, limits, nowMs: now() },
-    )
+    ).catch(async (error: unknown) => {
+      // How it is cannot be told; that, and why, is.
+      if (error instanceof ConditionError) await report(store, environment, unobserved(environment, error, now()))
+      throw error
+    })
     const decision = decide(observed, now(), limits)
     const reported = await report(store, environment, decision.status)
     const seen = observed.instance

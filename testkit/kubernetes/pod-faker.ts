@@ -84,14 +84,14 @@ export class PodFaker {
     return this.#failures
   }
 
-  /** Whether one of the pods with these labels is ready. */
-  answers(namespace: string, labels: Readonly<Record<string, string>>): boolean {
-    return [...this.#pods.values()].some(
+  /** The uid of a pod with these labels that is ready; undefined: none is. */
+  answering(namespace: string, labels: Readonly<Record<string, string>>): string | undefined {
+    return [...this.#pods.values()].find(
       ({ stage, pod: { metadata } }) =>
         stage === 'running' &&
         metadata?.namespace === namespace &&
         Object.entries(labels).every(([name, value]) => metadata.labels?.[name] === value),
-    )
+    )?.pod.metadata?.uid
   }
 
   /** How pods start and end from now on, each one as this says; what is left out is quick and clean. */

@@ -24,6 +24,8 @@ export class ServiceFaker {
   readonly #doors = new Map<string, Server>()
   /** By the uid of the environment: what a server keeps outlives its pods. */
   readonly #servers = new Map<string, Promise<StandinServer>>()
+  /** The pod in which a server was last asked. */
+  readonly #ranIn = new Map<string, string>()
   readonly #failures: unknown[] = []
   readonly #running: Promise<void>
 
@@ -66,11 +68,12 @@ export class ServiceFaker {
     if (!ours || this.#doors.has(uid)) return
     const namespace = service.metadata!.namespace!
     const door = createServer(socket => {
-      if (!this.#pods.answers(namespace, selector)) {
+      const pod = this.#pods.answering(namespace, selector)
+      if (pod === undefined) {
         socket.resetAndDestroy()
         return
       }
-      this.#server(namespace, owner).then(
+      this.#server(namespace, owner, pod).then(
         server => server.serve(socket),
         (error: unknown) => {
           this.#failures.push(error)
@@ -83,13 +86,18 @@ export class ServiceFaker {
     this.#doors.set(uid, door)
   }
 
-  #server(namespace: string, owner: string): Promise<StandinServer> {
-    let server = this.#servers.get(owner)
-    if (server === undefined) {
-      server = StandinServer.start(() => this.#files(namespace, owner))
-      this.#servers.set(owner, server)
-      server.catch(() => this.#servers.delete(owner))
+  async #server(namespace: string, owner: string, pod: string): Promise<StandinServer> {
+    let starting = this.#servers.get(owner)
+    if (starting === undefined) {
+      starting = StandinServer.start(() => this.#files(namespace, owner))
+      this.#servers.set(owner, starting)
+      starting.catch(() => this.#servers.delete(owner))
     }
+    const server = await starting
+    const before = this.#ranIn.get(owner)
+    this.#ranIn.set(owner, pod)
+    // Another pod is another start: its files are read again.
+    if (before !== undefined && before !== pod) server.files = await server.readFiles()
     return server
   }
 

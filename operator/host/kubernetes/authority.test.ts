@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import {
+  type AuthorityState,
+  acceptedAuthority,
   advanceAuthority,
+  continues,
   isGoodClient,
   isGoodServer,
   issueClient,
@@ -71,5 +74,25 @@ describe('the authority of environments', () => {
     const changed = advanceAuthority(announced, new Date(late.getTime() + 7 * 86_400_000))
     assert.equal(changed.signing.certificate, announced.successor?.certificate)
     assert.ok(isTrusted(trusted(announced), issueServer(changed, HOSTS, late).certificate))
+  })
+
+  it('takes a state for its own that shares an authority with it, or that an admin accepted since', () => {
+    const [first, second] = [newAuthority(NOW), newAuthority(NOW)]
+    const overlapping = { signing: second.signing, former: { certificate: first.signing.certificate, until: '' } }
+    const accepted = acceptedAuthority(NOW)
+    const rows: [AuthorityState, AuthorityState, boolean][] = [
+      [first, first, true],
+      [first, overlapping, true],
+      [overlapping, first, true],
+      [first, second, false],
+      [first, accepted, true],
+      [accepted, first, false],
+      [accepted, acceptedAuthority(new Date(NOW.getTime() + 1)), true],
+      [accepted, acceptedAuthority(new Date(NOW.getTime() - 1)), false],
+    ]
+    for (const [index, [before, state, expected]] of rows.entries())
+      assert.equal(continues(before, state), expected, `row ${index}`)
+    const successor = { ...second.signing, from: NOW.toISOString() }
+    assert.equal(advanceAuthority({ ...accepted, successor }, NOW).acceptedAt, NOW.toISOString())
   })
 })

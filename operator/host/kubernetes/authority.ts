@@ -35,6 +35,8 @@ export interface AuthorityState {
   readonly successor?: Identity & { readonly from: string }
   /** Trusted until `until`. */
   readonly former?: { readonly certificate: string; readonly until: string }
+  /** When an admin took it instead of one that was lost: servers from before trust only that one, until they are restarted. */
+  readonly acceptedAt?: string
 }
 
 const after = (now: Date, days: number): string => new Date(now.getTime() + days * DAY_MS).toISOString()
@@ -46,16 +48,41 @@ export const newAuthority = (now: Date): AuthorityState => ({
   signing: makeAuthority('svc environments', AUTHORITY_DAYS, now),
 })
 
+/** One that takes the place of another by an admin's word, and not by an overlap. */
+export const acceptedAuthority = (now: Date): AuthorityState => ({
+  ...newAuthority(now),
+  acceptedAt: now.toISOString(),
+})
+
+/**
+ * Whether a state may follow another: they share an authority, so that who trusts the one can be told of the other; or an admin
+ * accepted it since.
+ */
+export const continues = (before: AuthorityState, state: AuthorityState): boolean =>
+  certificatesOf(state).includes(before.signing.certificate) ||
+  certificatesOf(before).includes(state.signing.certificate) ||
+  (state.acceptedAt !== undefined && state.acceptedAt > (before.acceptedAt ?? ''))
+
+/** Whether certificate and key can be read and belong together. */
+export const isIdentity = ({ certificate, key }: Identity): boolean => {
+  try {
+    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))
+  } catch {
+    return false
+  }
+}
+
 /** The next state, or the same one where nothing is due. */
 export const advanceAuthority = (state: AuthorityState, now: Date): AuthorityState => {
-  const { signing, successor, former } = state
+  const { signing, successor, former, ...accepted } = state
   if (successor !== undefined && Date.parse(successor.from) <= now.getTime())
     return {
       signing: { certificate: successor.certificate, key: successor.key },
       former: { certificate: signing.certificate, until: after(now, KEEP_FORMER_DAYS) },
+      ...accepted,
     }
   if (former !== undefined && Date.parse(former.until) <= now.getTime())
-    return { signing, ...(successor === undefined ? {} : { successor }) }
+    return { signing, ...(successor === undefined ? {} : { successor }), ...accepted }
   if (successor === undefined && daysLeft(signing.certificate, now) < RENEW_AUTHORITY_DAYS)
     return {
       ...state,
@@ -65,8 +92,10 @@ export const advanceAuthority = (state: AuthorityState, now: Date): AuthoritySta
 }
 
 /** PEM of every authority that is trusted, in an order that does not change by itself. */
-export const trusted = ({ signing, successor, former }: AuthorityState): string =>
-  [signing.certificate, successor?.certificate, former?.certificate].filter(pem => pem !== undefined).join('')
+export const trusted = (state: AuthorityState): string => certificatesOf(state).join('')
+
+const certificatesOf = ({ signing, successor, former }: AuthorityState): string[] =>
+  [signing.certificate, successor?.certificate, former?.certificate].filter(pem => pem !== undefined)
 
 const signer = ({ certificate, key }: Identity): Authority => ({
   certificate: new X509Certificate(certificate),

@@ -8,6 +8,7 @@ import { ConditionError, type InstanceFailure } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, isOurs, keyIn } from './cluster-world.ts'
 import { claimProblem, ensureClaim, growClaim, isInitialized } from './ensure-claim.ts'
 import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
+import { trustsFormerOnly } from './foreign-authority.ts'
 import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
 import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf } from './judge-pod.ts'
 import { keepVolume } from './keep-volume.ts'
@@ -219,6 +220,7 @@ const keepServer = async (world: ClusterWorld, instance: KnownInstance, wanted: 
     return instance.serverDueAt - now
   } catch (error) {
     if (error instanceof ConditionError || isFromApiServer(error)) throw error
+    if (trustsFormerOnly(signing.state, pod, error)) return restartWithFiles(world, instance, wanted, pod)
     world.log.debug({ err: error, namespace: names.namespace, name: names.name }, 'Postgres does not answer yet')
     if (known) {
       instance.serverDueAt = now + jittered(SERVER_EVERY_MS)
@@ -226,6 +228,20 @@ const keepServer = async (world: ClusterWorld, instance: KnownInstance, wanted: 
     }
     return knockAgainMs(pod, now)
   }
+}
+
+/** Its files first: what starts next reads them. */
+const restartWithFiles = async (
+  world: ClusterWorld,
+  instance: KnownInstance,
+  wanted: Wanted,
+  pod: Pod,
+): Promise<number> => {
+  const { names } = instance
+  instance.files = await ensureServerFiles(world, names, wanted.spec)
+  world.log.warn({ pod: names.pod, namespace: names.namespace }, 'Restarting Postgres with the new authority')
+  await world.pods.delete(keyIn(names, names.pod), { uid: pod.metadata?.uid ?? '' })
+  return Infinity
 }
 
 const isFromApiServer = (error: unknown): boolean => error instanceof Error && error.name === 'StoreError'

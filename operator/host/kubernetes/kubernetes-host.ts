@@ -50,6 +50,8 @@ export interface KubernetesHost extends Host {
   readonly claims: WatchedCluster['claims']
   /** PEM of the authorities that clients may trust. */
   caCertificate(): Promise<string>
+  /** What keeps it from working on any environment, whatever their own state; undefined: nothing. */
+  problem(): string | undefined
   /** Ends everything; databases run on. */
   stopAll(): Promise<void>
 }
@@ -171,6 +173,10 @@ class OpenKubernetesHost implements KubernetesHost {
 
   async caCertificate(): Promise<string> {
     return (await this.#world.authority.get()).authorities
+  }
+
+  problem(): string | undefined {
+    return this.#world.authority.problem
   }
 
   async stopAll(): Promise<void> {

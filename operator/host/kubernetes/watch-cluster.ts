@@ -85,7 +85,13 @@ export const watchCluster = (
     volumesOf: uid => seenVolumes.byIndex('uid', uid),
     objects,
     settings,
-    authority: new AuthoritySecret(objects, settings.operatorNamespace, now),
+    authority: new AuthoritySecret({
+      ...{ objects, namespace: settings.operatorNamespace, log, now },
+      isInUse: async () => {
+        const { items } = await objects.list(statefulSets, { labels: { [LABELS.managedBy]: settings.managedBy } })
+        return items.length > 0
+      },
+    }),
     log,
     now,
     repaired: ({ namespace, owner }, what, how) => {
@@ -94,16 +100,18 @@ export const watchCluster = (
       options.onRepair?.({ key: { namespace, name: owner.name }, uid: owner.uid }, message)
     },
   }
+  let following: Promise<void> | undefined
   return {
     world,
     claims: seenClaims,
     start: async () => {
       for (const reflector of reflectors) reflector.start()
+      following = world.authority.follow(stopping.signal)
       await Promise.all(caches.map(cache => cache.waitForSync(stopping.signal)))
     },
     stop: async () => {
       stopping.abort(new Error('The host stopped before it had seen the cluster'))
-      await Promise.all(reflectors.map(reflector => reflector.stop()))
+      await Promise.all([following, ...reflectors.map(reflector => reflector.stop())])
     },
     health: () => reflectors.map(reflector => ({ name: reflector.name, ...reflector.health() })),
   }
