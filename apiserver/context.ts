@@ -2,6 +2,7 @@
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { AgentRequests } from './auth/agent-requests.ts'
 import type { CommandDependencies } from './commands/dependencies.ts'
+import type { LoginDependencies } from './commands/login/dependencies.ts'
 import type { PlanConfig } from './config/config.ts'
 import type { ReadinessCheck } from './http/readiness.ts'
 import type { HandlersOver } from './routes/handler.ts'
@@ -9,6 +10,7 @@ import type { HandlersOver } from './routes/handler.ts'
 export interface ApiContext extends CommandDependencies {
   readonly agentRequests: AgentRequests
   readonly credentials: Credentials
+  readonly login: LoginDependencies
   readonly plan: PlanConfig
   /** PEM of the authority that environments' servers are proved by, where they speak TLS. */
   readonly caCertificate: string | undefined

@@ -1,7 +1,11 @@
 /** What has to be done now and then, by any replica, at no particular moment. */
 import type { Log } from '../runtime/log/log.ts'
+import type { LoginSettings } from './commands/login/dependencies.ts'
+import { sweepAttempts } from './store/attempts.ts'
 import type { Database } from './store/database.ts'
 import { sweepKeys } from './store/idempotency.ts'
+import { sweepSessions } from './store/sessions.ts'
+import { sweepFailures } from './store/sign-in-failures.ts'
 
 const EVERY_MS = 60_000
 
@@ -9,19 +13,25 @@ export interface Housekeeping {
   stop(): Promise<void>
 }
 
-/** Forgets idempotency keys that ran out, secrets among them. Survives its errors and says them. */
-export const startHousekeeping = (database: Database, log: Log): Housekeeping => {
+/** Forgets what ran out: idempotency keys with their secrets, sessions, counted attempts. Survives its errors and says them. */
+export const startHousekeeping = (database: Database, login: LoginSettings, log: Log): Housekeeping => {
+  const chores: readonly (readonly [what: string, sweep: () => Promise<unknown>])[] = [
+    ['idempotency keys', () => sweepKeys(database)],
+    ['sessions', () => sweepSessions(database, login.sessions)],
+    ['attempts', () => sweepAttempts(database)],
+    ['failed sign-ins', () => sweepFailures(database)],
+  ]
   let running: Promise<void> = Promise.resolve()
-  const sweep = async (): Promise<void> => {
-    try {
-      const swept = await sweepKeys(database)
-      if (swept > 0) log.debug({ swept }, 'Idempotency keys that ran out are forgotten')
-    } catch (error) {
-      log.warn({ err: error }, 'Cannot forget idempotency keys that ran out')
-    }
+  const sweepAll = async (): Promise<void> => {
+    for (const [what, sweep] of chores)
+      try {
+        await sweep()
+      } catch (error) {
+        log.warn({ err: error, what }, 'Cannot forget what ran out')
+      }
   }
   const timer = setInterval(() => {
-    running = running.then(sweep)
+    running = running.then(sweepAll)
   }, EVERY_MS).unref()
   return {
     stop: async () => {

@@ -9,11 +9,14 @@ import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { AgentRequests } from './auth/agent-requests.ts'
 import { accountTokens } from './auth/authenticate/account-token.ts'
 import { apiKeys } from './auth/authenticate/api-key.ts'
+import { sessions } from './auth/authenticate/session.ts'
 import { LastUsed } from './auth/last-used.ts'
+import { PasswordHasher } from './auth/passwords/password-hasher.ts'
 import { accessSentence } from './auth/policy.ts'
 import type { CommandSettings } from './commands/dependencies.ts'
+import type { LoginSettings } from './commands/login/dependencies.ts'
 import type { ApiServerConfig } from './config/config.ts'
-import { sealingKeyOf } from './config/secrets.ts'
+import { rotationKeyOf, sealingKeyOf } from './config/secrets.ts'
 import type { ApiContext } from './context.ts'
 import { openApiDocument } from './contract/openapi.ts'
 import { ROUTES } from './contract/routes.ts'
@@ -90,6 +93,17 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
   }
 }
 
+const LOCKOUT_WINDOW_SECONDS = 900
+
+const loginSettingsOf = ({ login, masterKey }: ApiServerInstance): LoginSettings => ({
+  sessions: { ...login.sessions, rotationKey: rotationKeyOf(masterKey) },
+  lockout: {
+    maxFailures: login.maxFailures,
+    windowSeconds: LOCKOUT_WINDOW_SECONDS,
+    lockoutSeconds: login.lockoutSeconds,
+  },
+})
+
 const observePool = (database: Database, registry: Registry): void => {
   new Gauge({
     name: 'svc_database_connections',
@@ -121,7 +135,7 @@ const contextOf = (
   ports: ApiServerPorts,
   database: Database,
   dispatch: DispatchAndProjection,
-  rest: Pick<ApiContext, 'agentRequests' | 'readiness' | 'stopping'>,
+  rest: Pick<ApiContext, 'agentRequests' | 'login' | 'readiness' | 'stopping'>,
 ): ApiContext => ({
   database,
   store: ports.store,
@@ -156,8 +170,14 @@ const httpServer = (
   const limits = new Limits(config.limits, policy => metrics.rateLimited.inc({ policy }))
   const stopping = (): boolean => server.draining
   const answers = answering({ log, publicUrl: config.publicUrl, closing: stopping })
-  const admission = new Admission([accountTokens(database, lastUsed), apiKeys(database, lastUsed)], limits)
-  const routes = bindRoutes(HANDLERS, { admission, context: contextFor(stopping), ...answers })
+  const context = contextFor(stopping)
+  const authenticators = [
+    accountTokens(database, lastUsed),
+    apiKeys(database, lastUsed),
+    sessions(database, lastUsed, context.login.settings.sessions, log),
+  ]
+  const admission = new Admission(authenticators, limits)
+  const routes = bindRoutes(HANDLERS, { admission, context, ...answers })
   const pages = pagesRouter(openApiDocument(Object.values(ROUTES), accessSentence), answers)
   const server = new HttpServer(createApp(traffic, answers.fail, [routes, pages]), traffic, config.publicUrl)
   return server
@@ -203,14 +223,18 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     lastUsed: new LastUsed(database, log),
     agentRequests: new AgentRequests(database, log, registry),
   }
-  const housekeeping = startHousekeeping(database, log)
+  const settings = loginSettingsOf(config)
+  const hasher = new PasswordHasher(log, registry)
+  const housekeeping = startHousekeeping(database, settings, log)
   const release = async (): Promise<void> => {
     await Promise.all([dispatch.stop(), housekeeping.stop(), written.lastUsed.flush(), written.agentRequests.flush()])
+    hasher.stop()
     await database.stop()
   }
   const server = httpServer(config, ports, written, database, stopping =>
     contextOf(config, ports, database, dispatch, {
       agentRequests: written.agentRequests,
+      login: { database, log, hasher, settings },
       readiness: readinessChecks(database, synced, ports),
       stopping,
     }),

@@ -32,6 +32,7 @@ export interface ApiServerOptions {
 
 /** Someone who can call: a user with a token. */
 export interface ApiCaller extends ApiClient {
+  readonly email: string
   readonly userId: string
   readonly tokenId: string
   readonly token: string
@@ -113,14 +114,15 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
       return replica.url
     },
     makeCaller: async (name, { isOperator = false } = {}) => {
+      const email = `${randomUUID()}@example.com`
       const made = await makeUser(plane.database, {
-        email: `${randomUUID()}@example.com`,
+        email,
         name,
         isOperator,
         tokenName: name,
       })
       const client = new ApiClient(server.url, made.token)
-      return Object.assign(client, { userId: made.userId, tokenId: made.tokenId, token: made.token })
+      return Object.assign(client, { email, userId: made.userId, tokenId: made.tokenId, token: made.token })
     },
     resource: (organizationId, projectId, environmentId) =>
       store.get(environmentType, {

@@ -15,7 +15,7 @@ export const LETTERS = {
 } as const satisfies Record<string, 'yes' | ErrorCode>
 export type Verdict = (typeof LETTERS)[keyof typeof LETTERS]
 
-/** The callers of a line, in its order. Agents’ tokens are an owner’s, with a bare level as their scope. */
+/** The callers of a line, in its order. Agents’ tokens and the session are an owner’s; a bare level is an agent’s scope. */
 export const COLUMNS = [
   'viewer',
   'developer',
@@ -28,6 +28,7 @@ export const COLUMNS = [
   'agent:read',
   'agent:deploy',
   'agent:admin',
+  'session',
 ] as const
 export type Column = (typeof COLUMNS)[number]
 
@@ -35,37 +36,43 @@ export type Column = (typeof COLUMNS)[number]
 const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About] | undefined>> = {
   getHealth: undefined,
   getReadiness: undefined,
-  listTokens: ['yyyyy ccc ccc', 'self'],
-  createToken: ['yyyyy ccc ccc', 'self'],
-  revokeToken: ['yyyyy ccc yyy', 'self'], // an agent’s own, which is what tests aim it at
-  listTokenEvents: ['yyyyy ccc ccc', 'self'],
-  listOrganizations: ['yyyyy yyy yyy', 'self'],
-  putOrganization: ['nnyyy ccc ccc', 'organization'], // a stranger may create one; the command judges that
-  getOrganization: ['yyyy- yyy yyy', 'organization'],
-  listMembers: ['yyyy- yyy yyy', 'organization'],
-  putMember: ['nnyy- ccc ccc', 'organization'],
-  removeMember: ['nnyy- ccc ccc', 'organization'],
-  listApiKeys: ['nnyy- ssy ccc', 'organization'],
-  createApiKey: ['nnyy- ccc ccc', 'organization'],
-  revokeApiKey: ['nnyy- ccc ccc', 'organization'],
-  listProjects: ['yyyy- yyy yyy', 'organization'],
-  putProject: ['nyyy- syy syy', 'project'],
-  getProject: ['yyyy- yyy yyy', 'project'],
-  deleteProject: ['nnyy- ssy ssy', 'project'],
-  createEnvironment: ['nyyy- syy syy', 'environment'],
-  listEnvironments: ['yyyy- yyy yyy', 'organization'], // a project’s own with project_id
-  getEnvironment: ['yyyy- yyy yyy', 'environment'],
-  updateEnvironment: ['nyyy- syy syy', 'environment'],
-  suspendEnvironment: ['nyyy- syy syy', 'environment'],
-  resumeEnvironment: ['nyyy- syy syy', 'environment'],
-  rotateCredentials: ['nyyy- syy syy', 'environment'],
-  deleteEnvironment: ['nyyy- syy syy', 'environment'],
-  renewEnvironment: ['nyyy- syy syy', 'environment'],
-  getConnection: ['nyyy- syy syy', 'environment'],
-  getUsage: ['yyyy- yyy yyy', 'environment'],
-  getOperation: ['yyyy- yyy yyy', 'environment'],
-  listOperations: ['yyyy- yyy yyy', 'environment'],
-  listAuditEvents: ['nnyy- ssy ssy', 'organization'],
+  listTokens: ['yyyyy ccc ccc y', 'self'],
+  createToken: ['yyyyy ccc ccc y', 'self'],
+  revokeToken: ['yyyyy ccc yyy y', 'self'], // an agent’s own, which is what tests aim it at
+  listTokenEvents: ['yyyyy ccc ccc y', 'self'],
+  signIn: undefined,
+  signOut: ['ccccc ccc ccc y', 'self'],
+  getSession: ['ccccc ccc ccc y', 'self'],
+  listSessions: ['ccccc ccc ccc y', 'self'],
+  revokeSession: ['ccccc ccc ccc y', 'self'],
+  revokeOtherSessions: ['ccccc ccc ccc y', 'self'],
+  listOrganizations: ['yyyyy yyy yyy y', 'self'],
+  putOrganization: ['nnyyy ccc ccc y', 'organization'], // a stranger may create one; the command judges that
+  getOrganization: ['yyyy- yyy yyy y', 'organization'],
+  listMembers: ['yyyy- yyy yyy y', 'organization'],
+  putMember: ['nnyy- ccc ccc y', 'organization'],
+  removeMember: ['nnyy- ccc ccc y', 'organization'],
+  listApiKeys: ['nnyy- ssy ccc y', 'organization'],
+  createApiKey: ['nnyy- ccc ccc y', 'organization'],
+  revokeApiKey: ['nnyy- ccc ccc y', 'organization'],
+  listProjects: ['yyyy- yyy yyy y', 'organization'],
+  putProject: ['nyyy- syy syy y', 'project'],
+  getProject: ['yyyy- yyy yyy y', 'project'],
+  deleteProject: ['nnyy- ssy ssy y', 'project'],
+  createEnvironment: ['nyyy- syy syy y', 'environment'],
+  listEnvironments: ['yyyy- yyy yyy y', 'organization'], // a project’s own with project_id
+  getEnvironment: ['yyyy- yyy yyy y', 'environment'],
+  updateEnvironment: ['nyyy- syy syy y', 'environment'],
+  suspendEnvironment: ['nyyy- syy syy y', 'environment'],
+  resumeEnvironment: ['nyyy- syy syy y', 'environment'],
+  rotateCredentials: ['nyyy- syy syy y', 'environment'],
+  deleteEnvironment: ['nyyy- syy syy y', 'environment'],
+  renewEnvironment: ['nyyy- syy syy y', 'environment'],
+  getConnection: ['nyyy- syy syy y', 'environment'],
+  getUsage: ['yyyy- yyy yyy y', 'environment'],
+  getOperation: ['yyyy- yyy yyy y', 'environment'],
+  listOperations: ['yyyy- yyy yyy y', 'environment'],
+  listAuditEvents: ['nnyy- ssy ssy y', 'organization'],
 }
 
 /** What a call is about: a scope has to hold it. */

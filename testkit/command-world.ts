@@ -109,6 +109,8 @@ export const commandWorld = async (
     principal,
     requestId: randomUUID(),
     clientIp: '192.0.2.7',
+    clientKey: '192.0.2.7',
+    userAgent: undefined,
     method: 'POST',
     route: route ?? '/v1/test',
     pathParams: pathParams ?? {},

@@ -6,6 +6,7 @@ import { keyOf } from '../lib/model/resource.ts'
 import type { ApiRequest, OperationId } from './api-client.ts'
 import type { ApiCaller, TestApiServer } from './api-server.ts'
 import { type ApiTeam, at, created, finished, ORG, PROJECT } from './api-team.ts'
+import { signInAs } from './sign-in.ts'
 
 export interface Aim extends ApiRequest {
   readonly params: Readonly<Record<string, string>>
@@ -67,6 +68,7 @@ const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller, route: 
     const scopes = route.operationId === 'listTokenEvents' ? { scopes: ['read'] } : {}
     return (await caller.call('createToken', { body: { name: 'target', ...scopes } })).body.id
   },
+  session: async ({ api, team }) => (await signInAs(api, team.owner)).session.session_id,
   api_key: async ({ team }) =>
     (await team.owner.call('createApiKey', { params: { org: ORG }, body: { name: 'target', scopes: ['read'] } })).body
       .api_key_id,

@@ -12,7 +12,11 @@ const MAX_MARKED = 10_000
 export class LastUsed {
   readonly #database: Database
   readonly #log: Log
-  readonly #marked: Readonly<Record<UsedTable, Set<string>>> = { tokens: new Set(), api_keys: new Set() }
+  readonly #marked: Readonly<Record<UsedTable, Set<string>>> = {
+    tokens: new Set(),
+    api_keys: new Set(),
+    sessions: new Set(),
+  }
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 

@@ -32,6 +32,7 @@ const principal = (role: Role | undefined, kind: Principal['kind'] = 'personal',
 const callerOf = (column: Column): Principal => {
   const [kind, level] = column.split(':') as [string, Level | undefined]
   if (kind === 'key') return principal('admin', 'api_key', [{ ...ORG, level: level! }])
+  if (kind === 'session') return principal('owner', 'session')
   if (kind === 'agent') return principal('owner', 'agent', [{ level: level! }])
   return principal(ROLES.find(role => role === kind))
 }

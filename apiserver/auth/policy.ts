@@ -33,6 +33,8 @@ export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
   'tokens.own': { role: 'self', credentials: PEOPLE },
   // An agent's token may end itself; the command sees to it that it ends no other.
   'token.revoke': { role: 'self', credentials: [...PEOPLE, 'agent'] },
+  // The login is for people: no token of any kind gets there.
+  'session.own': { role: 'self', credentials: ['session'] },
   'organizations.list': { role: 'self', credentials: EVERY_KIND },
   'organization.read': { role: 'viewer', credentials: EVERY_KIND },
   'organization.put': { role: 'admin', credentials: PEOPLE, mayCreate: true },

@@ -16,14 +16,22 @@ export interface Principal {
   readonly scopes: readonly Scope[] | undefined
 }
 
-/** One API call. */
-export interface Call {
-  readonly principal: Principal
+/** A call of somebody who is not known, or not known yet. */
+export interface OpenCall {
   readonly requestId: string
   readonly clientIp: string
+  /** What limits count the address by: of an IPv6 one its network. */
+  readonly clientKey: string
+  /** What the client calls itself, cut to a length that can be kept. */
+  readonly userAgent: string | undefined
   readonly method: string
   /** The route's template, e.g. `/v1/organizations/{org}`. */
   readonly route: string
+}
+
+/** One API call. */
+export interface Call extends OpenCall {
+  readonly principal: Principal
   /** The organization that the request names, by path, query, body or header; undefined where a route names none. */
   readonly organizationId?: string | undefined
   /** The narrowest thing that the request names, which scopes are judged by. */

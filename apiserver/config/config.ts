@@ -8,7 +8,14 @@ import type { LogLevel } from '../../runtime/log/json-log.ts'
 import { type ApiServerEnv, apiServerEnv } from './env.ts'
 import { parseNetworks, type TrustedNetworks } from './trusted-networks.ts'
 
-/** The figures of an environment's plan. */
+/** The built-in login. Lives are in seconds. */
+export interface LoginConfig {
+  readonly maxFailures: number
+  readonly lockoutSeconds: number
+  readonly sessions: { readonly idle: number; readonly absolute: number; readonly rotate: number }
+}
+
+/** The figures of an environment’s plan. */
 type Resources = z.infer<typeof resourcesSchema>
 
 /** What everybody gets, and what it costs. An absent cap is none. */
@@ -53,6 +60,7 @@ export interface ApiServerConfig {
   readonly databasePoolMax: number
   readonly databaseTimeoutMs: number
   readonly limits: LimitSettings
+  readonly login: LoginConfig
   readonly stop: StopDelays
   readonly plan: PlanConfig
 }
@@ -115,6 +123,15 @@ export const apiServerConfig = (environment: Environment): ApiServerConfig => {
       connectionReadsPerMinute: env.SERVICE_RATE_LIMIT_CONNECTION_PER_MINUTE,
       anonymousPerMinute: env.SERVICE_RATE_LIMIT_ANONYMOUS_PER_MINUTE,
       burst: env.SERVICE_RATE_LIMIT_BURST,
+    },
+    login: {
+      maxFailures: env.SERVICE_LOGIN_MAX_FAILURES,
+      lockoutSeconds: env.SERVICE_LOGIN_LOCKOUT_SECONDS,
+      sessions: {
+        idle: env.SERVICE_SESSION_IDLE_SECONDS,
+        absolute: env.SERVICE_SESSION_ABSOLUTE_SECONDS,
+        rotate: env.SERVICE_SESSION_ROTATE_SECONDS,
+      },
     },
     stop: { graceMs: env.SERVICE_STOP_GRACE_SECONDS * 1000, drainMs: env.SERVICE_STOP_DRAIN_SECONDS * 1000 },
     plan: planOf(env),

@@ -61,6 +61,15 @@ export const apiServerEnv = z.object({
     'Requests without a valid credential, per address and minute; 0: no limit',
   ),
   SERVICE_RATE_LIMIT_BURST: count(1, 1_000_000, 500).describe('Requests that may come at once within a limit'),
+  SERVICE_LOGIN_MAX_FAILURES: count(1, 1000, 10).describe(
+    'Failed passwords of an account within 15 minutes that lock it',
+  ),
+  SERVICE_LOGIN_LOCKOUT_SECONDS: count(1, 86_400, 900).describe('How long a locked account stays locked'),
+  SERVICE_SESSION_IDLE_SECONDS: count(60, 2_592_000, 7200).describe('How long a session lives without a request'),
+  SERVICE_SESSION_ABSOLUTE_SECONDS: count(60, 31_536_000, 43_200).describe('How long a session lives in all'),
+  SERVICE_SESSION_ROTATE_SECONDS: count(1, 86_400, 900).describe(
+    'How long a session keeps its token until it gets the next',
+  ),
   SERVICE_STOP_GRACE_SECONDS: count(0, 300, 5).describe(
     'How long a stopping server still answers while connections are open, so that their clients and load balancers notice',
   ),

@@ -3,6 +3,11 @@ import { hkdfSync } from 'node:crypto'
 
 const KEY_BYTES = 32
 
+const derived = (masterKey: Buffer, what: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', masterKey, '', what, KEY_BYTES))
+
+/** Derives the tokens that follow others in a session. */
+export const rotationKeyOf = (masterKey: Buffer): Buffer => derived(masterKey, 'svc session rotation')
+
 /** Half of what seals replies that hold a secret; the other half is the client's Idempotency-Key. */
-export const sealingKeyOf = (masterKey: Buffer): Buffer =>
-  Buffer.from(hkdfSync('sha256', masterKey, '', 'svc idempotent replies', KEY_BYTES))
+export const sealingKeyOf = (masterKey: Buffer): Buffer => derived(masterKey, 'svc idempotent replies')

@@ -189,7 +189,8 @@ export const openApiDocument = (routes: readonly Route[], access: AccessSentence
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'svc_pat_…',
-            description: 'A personal access token (`svc_pat_…`)',
+            description:
+              'A personal access token (`svc_pat_…`), an agent’s token (`svc_agt_…`), an API key of an organization (`svck_…`) or a session’s token (`svc_ses_…`)',
           },
         },
       },

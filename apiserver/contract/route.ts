@@ -27,6 +27,8 @@ export interface Route {
   readonly serverToServer?: true
   /** Counted by a limit of its own, beside the general ones. */
   readonly rate?: 'connection'
+  /** Bytes of a body that are read at most; by default 100 KiB. */
+  readonly maxBodyBytes?: number
   readonly idempotency: 'required' | 'optional' | 'none'
   readonly success: {
     readonly status: 200 | 201 | 202 | 204

@@ -4,6 +4,7 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { environmentRoutes } from './environments.ts'
 import { healthRoutes } from './health.ts'
+import { sessionRoutes } from './login/sessions.ts'
 import { memberRoutes } from './members.ts'
 import { operationRoutes } from './operations.ts'
 import { organizationRoutes } from './organizations.ts'
@@ -19,6 +20,7 @@ export const ROUTES = {
   ...operationRoutes,
   ...organizationRoutes,
   ...projectRoutes,
+  ...sessionRoutes,
 }
 
 /** The routes' table type: handlers and policy rows are typed from it. */

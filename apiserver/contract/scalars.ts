@@ -53,6 +53,12 @@ export const apiKeyId = z
   .regex(/^key_[0-9a-z]{20,40}$/, 'must be an API key’s id, key_ and 20-40 lowercase letters or digits')
   .meta({ description: 'Id of the API key', example: 'key_06dm3qz5hx7n0c8k2v4r9w1tbe' })
 
+/** A session's id: `ses_` and a time-ordered random part. */
+export const sessionId = z
+  .string()
+  .regex(/^ses_[0-9a-z]{20,40}$/, 'must be a session’s id, ses_ and 20-40 lowercase letters or digits')
+  .meta({ description: 'Id of the session', example: 'ses_06dm3qz5hx7n0c8k2v4r9w1tbe' })
+
 /** ISO 8601 UTC, e.g. `2026-11-27T10:00:00.000Z`. */
 export const isoTime = z.string().meta({
   description: 'ISO 8601 UTC',

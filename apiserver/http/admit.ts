@@ -2,7 +2,7 @@
 
 import { tokenDigest } from '../../lib/credentials/token.ts'
 import { DomainError } from '../../lib/errors/domain-error.ts'
-import { type Authenticator } from '../auth/authenticate/authenticator.ts'
+import type { Authenticator, PresentedToken } from '../auth/authenticate/authenticator.ts'
 import { bearerToken, invalidToken } from '../auth/authenticate/bearer.ts'
 import type { Principal } from '../commands/call.ts'
 import type { Route } from '../contract/route.ts'
@@ -11,9 +11,8 @@ import type { Limits } from './limits.ts'
 
 const MAX_AGENTS = 10_000
 
-/** A credential whose form is right; whether it is valid is not known yet. */
-export interface Presented {
-  readonly digest: Buffer
+/** A credential at the gate. */
+export interface Presented extends PresentedToken {
   readonly authenticator: Authenticator
   /** What limits count it by: its digest, so that no secret is kept. */
   readonly limitKey: string
@@ -40,7 +39,7 @@ export class Admission {
     const authenticator = this.#authenticators.find(candidate => candidate.accepts(token))
     if (authenticator === undefined) throw this.#failed(exchange, invalidToken())
     const digest = tokenDigest(token)
-    return { digest, authenticator, limitKey: digest.toString('latin1') }
+    return { token, digest, authenticator, limitKey: digest.toString('latin1') }
   }
 
   /**
@@ -57,8 +56,10 @@ export class Admission {
     // Also when the limit or a revocation ends the call before its token is looked up.
     exchange.agentTokenId = this.#agents.get(presented.limitKey)
     if (known) this.#limits.take(exchange, presented.limitKey, route)
-    const principal = await presented.authenticator.find(presented.digest, organizationId)
-    if (principal === undefined) throw this.#failed(exchange, invalidToken())
+    const found = await presented.authenticator.find(presented, organizationId)
+    if (found === undefined) throw this.#failed(exchange, invalidToken())
+    const { principal, headers } = found
+    exchange.credentialHeaders = headers
     exchange.credentialId = principal.credentialId
     if (principal.kind === 'agent') this.#noteAgent(exchange, presented.limitKey, principal.credentialId)
     if (!known) this.#limits.take(exchange, presented.limitKey, route)

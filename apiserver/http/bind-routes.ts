@@ -10,11 +10,12 @@ import { ID_PATTERN } from '../../lib/model/identifiers.ts'
 import type { Target } from '../../lib/model/scope.ts'
 import { authorize } from '../auth/authorize.ts'
 import { POLICY, type PolicyRow, policyRowOf } from '../auth/policy.ts'
-import type { Call, Reply } from '../commands/call.ts'
+import type { Call, OpenCall, Reply } from '../commands/call.ts'
 import type { Route } from '../contract/route.ts'
 import { ROUTES, type Routes } from '../contract/routes.ts'
 import type { HandlersOver, Input } from '../routes/handler.ts'
 import type { Admission, Presented } from './admit.ts'
+import { limitKey } from './client-address.ts'
 import { type Exchange, exchangeOf } from './exchange.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
@@ -120,8 +121,36 @@ const parseBody = (bound: Bound, body: unknown): unknown => {
   return validate(bound.body, given, 'body')
 }
 
-const serveOpen = async (bound: Bound): Promise<Reply> =>
-  bound.handle({ params: {}, query: {}, body: undefined, call: undefined } as unknown as Input<Route>)
+const MAX_USER_AGENT = 256
+
+/** What a call is, whoever makes it. */
+const openCall = (route: Route, request: Request, exchange: Exchange): OpenCall => ({
+  requestId: exchange.requestId,
+  clientIp: exchange.clientIp,
+  clientKey: limitKey(exchange.clientIp),
+  // Only what can be kept: printable ASCII.
+  userAgent: headerText(request, 'user-agent')
+    ?.replaceAll(/[^\x20-\x7e]/g, '')
+    .slice(0, MAX_USER_AGENT),
+  method: request.method,
+  route: route.path,
+})
+
+const bodyOf = async (route: Route, request: Request): Promise<unknown> =>
+  route.method === 'get' ? undefined : readJsonBody(request, route.maxBodyBytes ?? MAX_BODY_BYTES)
+
+/** Serves what takes no credential. */
+const serveOpen = async (bound: Bound, request: Request, exchange: Exchange): Promise<Reply> => {
+  const { route } = bound
+  checkAccept(request.headers.accept)
+  const rawQuery = queryOf(request.url)
+  const rawBody = await bodyOf(route, request)
+  const params = validate(bound.params, request.params, 'path')
+  const query = validate(bound.query, rawQuery, 'query')
+  const body = route.method === 'get' ? undefined : parseBody(bound, rawBody)
+  const call = openCall(route, request, exchange)
+  return bound.handle({ params, query, body, call } as unknown as Input<Route>)
+}
 
 const serve = async (
   bound: Bound,
@@ -133,7 +162,7 @@ const serve = async (
   const { route, row } = bound
   checkAccept(request.headers.accept)
   const rawQuery = queryOf(request.url)
-  const rawBody = route.method === 'get' ? undefined : await readJsonBody(request, MAX_BODY_BYTES)
+  const rawBody = await bodyOf(route, request)
   const organizationId = organizationOf(route, request, rawQuery, rawBody)
   const principal = await admission.principal(exchange, presented, route, organizationId)
   const params = validate(bound.params, request.params, 'path') as Readonly<Record<string, string>>
@@ -151,11 +180,8 @@ const serve = async (
   const query = validate(bound.query, rawQuery, 'query')
   const body = route.method === 'get' ? undefined : parseBody(bound, rawBody)
   const call: Call = {
+    ...openCall(route, request, exchange),
     principal,
-    requestId: exchange.requestId,
-    clientIp: exchange.clientIp,
-    method: request.method,
-    route: route.path,
     organizationId,
     target,
     pathParams: params,
@@ -191,9 +217,19 @@ const METHODS = new Map([
 /** `/v1/x/{org}` in the router's words. */
 const pattern = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1')
 
+/** `/x/all` before `/x/{id}`, which would take it: a word goes before a parameter. */
+const wordsFirst = (a: Route, b: Route): number => {
+  const [left, right] = [a.path.split('/'), b.path.split('/')]
+  for (const [at, segment] of left.entries()) {
+    const [isWord, otherIsWord] = [!segment.startsWith('{'), right[at]?.startsWith('{') === false]
+    if (isWord !== otherIsWord) return isWord ? -1 : 1
+  }
+  return 0
+}
+
 /** The routes of each path, and its Allow header. */
 const byPath = (routes: readonly Route[]): Map<string, { readonly routes: Route[]; readonly allow: string }> => {
-  const groups = Map.groupBy(routes, route => route.path)
+  const groups = Map.groupBy(routes.toSorted(wordsFirst), route => route.path)
   return new Map(
     [...groups].map(([path, group]) => [
       path,
@@ -237,7 +273,7 @@ export const bindRoutes = <Context>(
       try {
         const reply =
           bound.row.role === 'public'
-            ? await serveOpen(bound)
+            ? await serveOpen(bound, request, exchange)
             : await serve(
                 bound,
                 request,

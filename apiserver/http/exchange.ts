@@ -12,6 +12,8 @@ export interface Exchange {
   credentialId: string | undefined
   /** The agent's token that called, once it is known: its requests are kept for whoever made it. */
   agentTokenId: string | undefined
+  /** What the answer, whatever it is, tells the caller about their credential. */
+  credentialHeaders: Readonly<Record<string, string>> | undefined
   /** The operation that the call started. */
   operationId: string | undefined
   /** RateLimit-Policy and RateLimit, once a limit was counted. */

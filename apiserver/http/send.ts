@@ -17,7 +17,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 }
 
 const headersOf = (exchange: Exchange): Headers => {
-  const headers: Headers = { 'X-Request-Id': exchange.requestId, ...SECURITY_HEADERS }
+  const headers: Headers = { 'X-Request-Id': exchange.requestId, ...SECURITY_HEADERS, ...exchange.credentialHeaders }
   if (exchange.rateLimitPolicy !== undefined && exchange.rateLimit !== undefined) {
     headers['RateLimit-Policy'] = exchange.rateLimitPolicy
     headers['RateLimit'] = exchange.rateLimit

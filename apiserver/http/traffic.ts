@@ -83,6 +83,7 @@ export class Traffic {
       route: UNMATCHED,
       credentialId: undefined,
       agentTokenId: undefined,
+      credentialHeaders: undefined,
       operationId: undefined,
       rateLimitPolicy: undefined,
       rateLimit: undefined,

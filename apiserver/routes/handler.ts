@@ -1,5 +1,5 @@
 /** What an endpoint's handler is given and answers: computed from the contract, so that a missing handler does not compile. */
-import type { Call, Reply } from '../commands/call.ts'
+import type { Call, OpenCall, Reply } from '../commands/call.ts'
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Route, StatusOf } from '../contract/route.ts'
 import type { Routes } from '../contract/routes.ts'
 
@@ -8,7 +8,7 @@ export interface Input<R extends Route> {
   readonly params: ParamsOf<R>
   readonly query: QueryOf<R>
   readonly body: BodyOf<R>
-  readonly call: R['policy'] extends 'public' ? undefined : Call
+  readonly call: R['policy'] extends 'public' ? OpenCall : Call
 }
 
 type Answer<R extends Route> = Reply<StatusOf<R>, AnswerOf<R>>

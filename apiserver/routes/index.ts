@@ -22,6 +22,12 @@ import { suspendEnvironment } from './environments/suspend-environment.ts'
 import { updateEnvironment } from './environments/update-environment.ts'
 import { getHealth } from './health/get-health.ts'
 import { getReadiness } from './health/get-readiness.ts'
+import { getSession } from './login/get-session.ts'
+import { listSessions } from './login/list-sessions.ts'
+import { revokeOtherSessions } from './login/revoke-other-sessions.ts'
+import { revokeSession } from './login/revoke-session.ts'
+import { signIn } from './login/sign-in.ts'
+import { signOut } from './login/sign-out.ts'
 import { listMembers } from './members/list-members.ts'
 import { putMember } from './members/put-member.ts'
 import { removeMember } from './members/remove-member.ts'
@@ -47,6 +53,7 @@ export const HANDLERS: Handlers = {
   getOrganization,
   getProject,
   getReadiness,
+  getSession,
   getUsage,
   listApiKeys,
   listAuditEvents,
@@ -55,6 +62,7 @@ export const HANDLERS: Handlers = {
   listOperations,
   listOrganizations,
   listProjects,
+  listSessions,
   listTokenEvents,
   listTokens,
   putMember,
@@ -64,8 +72,12 @@ export const HANDLERS: Handlers = {
   renewEnvironment,
   resumeEnvironment,
   revokeApiKey,
+  revokeOtherSessions,
+  revokeSession,
   revokeToken,
   rotateCredentials,
+  signIn,
+  signOut,
   suspendEnvironment,
   updateEnvironment,
 }

@@ -2,7 +2,7 @@
  * Audit events: append-only, numbered per organization without gaps in the order of their commits, by a trigger.
  * Its lock is held from the insert to the commit, so inserting is the last thing that a transaction does.
  */
-import type { AuditAction } from '../../lib/model/audit.ts'
+import type { AccountEventType, AuditAction } from '../../lib/model/audit.ts'
 import { columns } from './columns.ts'
 import type { Sql } from './sql.ts'
 
@@ -23,9 +23,13 @@ export interface AuditEventRow extends NewAuditEvent {
 
 /** An event of an account that concerns no organization. */
 export interface NewAccountEvent {
-  readonly type: 'create_user' | 'create_token' | 'revoke_token'
-  readonly userId: string
+  readonly type: AccountEventType
+  /** null: no account has the address that was given. */
+  readonly userId: string | null
+  /** The address that was given at a sign-in. */
+  readonly email?: string | undefined
   readonly clientIp: string | null
+  readonly userAgent?: string | undefined
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
@@ -36,9 +40,11 @@ export const insertAuditEvent = async (sql: Sql, event: NewAuditEvent): Promise<
   await sql.rows(INSERT, [organizationId, actor, action, resourceKind, resourceId, JSON.stringify(metadata)])
 }
 
-const INSERT_ACCOUNT = `insert into account_events (type, user_id, client_ip, metadata) values ($1, $2, $3, $4::jsonb)`
+const INSERT_ACCOUNT = `insert into account_events (type, user_id, email, client_ip, user_agent, metadata)
+  values ($1, $2, $3, $4, $5, $6::jsonb)`
 export const insertAccountEvent = async (sql: Sql, event: NewAccountEvent): Promise<void> => {
-  await sql.rows(INSERT_ACCOUNT, [event.type, event.userId, event.clientIp, JSON.stringify(event.metadata)])
+  const { type, userId, email, clientIp, userAgent, metadata } = event
+  await sql.rows(INSERT_ACCOUNT, [type, userId, email, clientIp, userAgent, JSON.stringify(metadata)])
 }
 
 const LIST = `select ${columns('a', ['organization_id', 'id', 'actor', 'action', 'resource_kind', 'resource_id', 'occurred_at', 'metadata'])}

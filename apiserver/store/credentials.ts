@@ -52,12 +52,17 @@ export const findApiKeyCredential = (sql: Sql, digest: Buffer): Promise<ApiKeyCr
   sql.row<ApiKeyCredential>(FIND_KEY, [digest])
 
 /** The tables whose rows say when they were last used. */
-export type UsedTable = 'tokens' | 'api_keys'
+export type UsedTable = 'tokens' | 'api_keys' | 'sessions'
 
-const touch = (table: UsedTable): string => `update ${table} set last_used_at = now() where id in (
-  select id from ${table} where id = any($1) and (last_used_at is null or last_used_at < now() - interval '60 s')
-  for no key update skip locked)`
-const TOUCH: Readonly<Record<UsedTable, string>> = { tokens: touch('tokens'), api_keys: touch('api_keys') }
+const touch = (table: UsedTable, condition: string): string => `update ${table} set last_used_at = now() where id in (
+  select id from ${table} where id = any($1) and ${condition} for no key update skip locked)`
+const A_MINUTE_AGO = `(last_used_at is null or last_used_at < now() - interval '60 s')`
+const TOUCH: Readonly<Record<UsedTable, string>> = {
+  tokens: touch('tokens', A_MINUTE_AGO),
+  api_keys: touch('api_keys', A_MINUTE_AGO),
+  // Whether it is time depends on how long an idle session lives, which the reader judged.
+  sessions: touch('sessions', `last_used_at < now() - interval '1 s'`),
+}
 /** Notes that credentials were used; gives way where somebody else is noting the same. */
 export const touchUsed = async (sql: Sql, table: UsedTable, ids: readonly string[]): Promise<void> => {
   await sql.rows(TOUCH[table], [ids])

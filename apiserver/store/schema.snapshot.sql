@@ -39,6 +39,17 @@ CREATE INDEX api_keys_by_organization ON public.api_keys USING btree (organizati
 grant insert on api_keys to svc_api
 grant select on api_keys to svc_api
 grant update on api_keys to svc_api
+attempts.bucket text not null
+attempts.key bytea not null
+attempts.hits timestamp with time zone[] not null
+attempts.expires_at timestamp with time zone not null
+attempts constraint attempts_key_check CHECK ((length(key) = 32))
+attempts constraint attempts_pkey PRIMARY KEY (bucket, key)
+CREATE INDEX attempts_by_expiry ON public.attempts USING btree (expires_at)
+grant delete on attempts to svc_api
+grant insert on attempts to svc_api
+grant select on attempts to svc_api
+grant update on attempts to svc_api
 audit_events.organization_id text not null
 audit_events.id bigint not null
 audit_events.actor text not null
@@ -216,6 +227,15 @@ organizations constraint organizations_pkey PRIMARY KEY (organization_id)
 grant insert on organizations to svc_api
 grant select on organizations to svc_api
 grant update on organizations to svc_api
+passwords.user_id text not null
+passwords.hash text not null
+passwords.changed_at timestamp(3) with time zone not null default now()
+passwords constraint passwords_pkey PRIMARY KEY (user_id)
+passwords constraint passwords_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+grant delete on passwords to svc_api
+grant insert on passwords to svc_api
+grant select on passwords to svc_api
+grant update on passwords to svc_api
 projects.organization_id text not null
 projects.project_id text not null
 projects.region text not null
@@ -240,6 +260,53 @@ schema_migrations.applied_at timestamp with time zone not null default now()
 schema_migrations constraint schema_migrations_name_key UNIQUE (name)
 schema_migrations constraint schema_migrations_pkey PRIMARY KEY (number)
 grant select on schema_migrations to svc_api
+session_tokens.digest bytea not null
+session_tokens.session_id text not null
+session_tokens.generation integer not null
+session_tokens.replaced_at timestamp(3) with time zone
+session_tokens constraint session_tokens_digest_check CHECK ((length(digest) = 32))
+session_tokens constraint session_tokens_pkey PRIMARY KEY (digest)
+session_tokens constraint session_tokens_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
+session_tokens constraint session_tokens_session_id_generation_key UNIQUE (session_id, generation)
+grant delete on session_tokens to svc_api
+grant insert on session_tokens to svc_api
+grant select on session_tokens to svc_api
+grant update on session_tokens to svc_api
+sessions.id text not null
+sessions.user_id text not null
+sessions.method text not null
+sessions.organization_id text
+sessions.token_prefix text not null
+sessions.client_ip text not null
+sessions.user_agent text
+sessions.generation integer not null default 0
+sessions.created_at timestamp(3) with time zone not null default now()
+sessions.last_used_at timestamp(3) with time zone not null default now()
+sessions.rotated_at timestamp(3) with time zone not null default now()
+sessions.authenticated_at timestamp(3) with time zone not null default now()
+sessions constraint sessions_id_check CHECK ((id ~ '^ses_[0-9a-z]{20,40}$'::text))
+sessions constraint sessions_method_check CHECK ((method = ANY (ARRAY['password'::text, 'email_link'::text, 'setup'::text, 'sso'::text])))
+sessions constraint sessions_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+sessions constraint sessions_pkey PRIMARY KEY (id)
+sessions constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+CREATE INDEX sessions_by_age ON public.sessions USING btree (created_at)
+CREATE INDEX sessions_by_user ON public.sessions USING btree (user_id, created_at DESC, id DESC)
+grant delete on sessions to svc_api
+grant insert on sessions to svc_api
+grant select on sessions to svc_api
+grant update on sessions to svc_api
+sign_in_failures.account_key bytea not null
+sign_in_failures.failed timestamp with time zone[] not null
+sign_in_failures.locked_at timestamp with time zone
+sign_in_failures.locked_until timestamp with time zone
+sign_in_failures.expires_at timestamp with time zone not null
+sign_in_failures constraint sign_in_failures_account_key_check CHECK ((length(account_key) = 32))
+sign_in_failures constraint sign_in_failures_pkey PRIMARY KEY (account_key)
+CREATE INDEX sign_in_failures_by_expiry ON public.sign_in_failures USING btree (expires_at)
+grant delete on sign_in_failures to svc_api
+grant insert on sign_in_failures to svc_api
+grant select on sign_in_failures to svc_api
+grant update on sign_in_failures to svc_api
 token_events.id bigint not null generated always as identity
 token_events.token_id text not null
 token_events.at timestamp(3) with time zone not null

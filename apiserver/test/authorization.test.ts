@@ -8,6 +8,7 @@ import { type ApiTeam, finished, makeTeam, ORG, PROJECT } from '../../testkit/ap
 import { type About, COLUMNS, type Column, MATRIX, REACHES, type Verdict } from '../../testkit/authorization-matrix.ts'
 import { FULL } from '../../testkit/full.ts'
 import { type Aim, aimAt } from '../../testkit/route-aim.ts'
+import { signInAs } from '../../testkit/sign-in.ts'
 import { ROUTES } from '../contract/routes.ts'
 
 /** A credential, and the id of its row. */
@@ -16,6 +17,7 @@ interface Held {
   readonly id: string
   /** Whoever has it, where it is a person's own. */
   readonly caller?: ApiCaller
+  readonly isAgent?: true
 }
 
 describe('who may call what, through HTTP', () => {
@@ -32,12 +34,16 @@ describe('who may call what, through HTTP', () => {
   ): Promise<Held> => {
     const made = await maker.call('createToken', { body: { name: 'agent', scopes, ...more } })
     assert.equal(made.status, 201, made.text)
-    return { client: new ApiClient(api.url, made.body.token), id: made.body.id }
+    return { client: new ApiClient(api.url, made.body.token), id: made.body.id, isAgent: true }
   }
   const apiKey = async (maker: ApiCaller, org: string, level: Level): Promise<Held> => {
     const made = await maker.call('createApiKey', { params: { org }, body: { name: 'key', scopes: [level] } })
     assert.equal(made.status, 201, made.text)
     return { client: new ApiClient(api.url, made.body.secret), id: made.body.api_key_id }
+  }
+  const session = async (): Promise<Held> => {
+    const begun = await signInAs(api, team.owner)
+    return { client: begun.client, id: begun.session.session_id }
   }
   const heldBy = (caller: ApiCaller): Held => ({ client: caller, id: caller.tokenId, caller })
   const ended = async (held: Held, sql: string): Promise<Held> => {
@@ -54,6 +60,7 @@ describe('who may call what, through HTTP', () => {
       columns.set(`key:${level}`, await apiKey(team.owner, ORG, level))
       columns.set(`agent:${level}`, await agent(team.owner, [level]))
     }
+    columns.set('session', await session())
     const expire = `update tokens set expires_at = now() - interval '1 s' where id = $1`
     const past = await api.makeCaller('past')
     const nobody = { client: api.nobody, id: '' }
@@ -90,7 +97,7 @@ describe('who may call what, through HTTP', () => {
     const takesAgents = verdicts['agent:admin'] !== 'credential_not_allowed'
     const aimFor = async (held: Held): Promise<Aim> => {
       const aim = await aimAt(route, { api, team }, held.caller ?? team.owner)
-      return operationId === 'revokeToken' && held.caller === undefined ? { ...aim, params: { token: held.id } } : aim
+      return operationId === 'revokeToken' && held.isAgent === true ? { ...aim, params: { token: held.id } } : aim
     }
     let untouched: Promise<Aim> | undefined
     const aimToRefuse = (): Promise<Aim> => (untouched ??= aimFor(heldBy(team.owner)))
@@ -112,6 +119,8 @@ describe('who may call what, through HTTP', () => {
         assert.ok(held)
         expected[column] = verdict
         seen[column] = await call(operationId, held, verdict === 'yes' ? await aimFor(held) : await aimToRefuse())
+        // Nor is a session that signed out.
+        if (operationId === 'signOut' && column === 'session') columns.set('session', await session())
       }
       assert.deepEqual(seen, expected)
     })

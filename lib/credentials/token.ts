@@ -34,11 +34,19 @@ const base62 = (value: number, length: number): string => {
 }
 
 /** Characters drawn evenly: bytes of 248 and above are thrown away, since 248 is the last multiple of 62 in a byte. */
-const randomBase62 = (length: number): string => {
+export const randomBase62 = (length: number): string => {
   let text = ''
   while (text.length < length)
     for (const byte of randomBytes(length * 2))
       if (byte < 248 && text.length < length) text += ALPHABET.charAt(byte % 62)
+  return text
+}
+
+/** Bytes as a number in base 62, cut or filled to a length from its low end: 43 characters hold 256 bits. */
+export const base62Of = (bytes: Buffer, length: number): string => {
+  let text = ''
+  for (let rest = BigInt(`0x${bytes.toString('hex')}`); text.length < length; rest /= 62n)
+    text = ALPHABET.charAt(Number(rest % 62n)) + text
   return text
 }
 

@@ -25,5 +25,28 @@ export const AUDIT_ACTIONS = [
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
+/** Every `type` of an event of an account, which concerns no organization. */
+export const ACCOUNT_EVENT_TYPES = [
+  'create_user',
+  'create_token',
+  'revoke_token',
+  'sign_in',
+  'sign_in_failed',
+  'locked',
+  'sign_out',
+  'session_revoked',
+  'session_reuse',
+  'password_changed',
+  'password_reset_requested',
+  'password_reset',
+  'magic_link_requested',
+  'magic_link_used',
+  'mfa_enrolled',
+  'mfa_removed',
+  'recovery_code_used',
+  'setup_completed',
+] as const
+export type AccountEventType = (typeof ACCOUNT_EVENT_TYPES)[number]
+
 /** The actor of a deletion that expiry asked for. */
 export const TTL_ACTOR = 'system:ttl'

@@ -5,7 +5,7 @@ import type { Principal } from '../../commands/call.ts'
 import { findTokenCredential } from '../../store/credentials.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { LastUsed } from '../last-used.ts'
-import type { Authenticator } from './authenticator.ts'
+import type { Authenticated, Authenticator } from './authenticator.ts'
 
 /** What a row's texts allow, within the binding; one that is no scope, of an older grammar say, allows nothing. */
 const scopesOf = (texts: readonly string[], boundTo: string | null): readonly Scope[] =>
@@ -16,11 +16,11 @@ const scopesOf = (texts: readonly string[], boundTo: string | null): readonly Sc
 
 export const accountTokens = (sql: Sql, lastUsed: LastUsed): Authenticator => ({
   accepts: token => ['personal', 'agent'].includes(tokenKindOf(token) ?? ''),
-  find: async (digest, organizationId): Promise<Principal | undefined> => {
+  find: async ({ digest }, organizationId): Promise<Authenticated | undefined> => {
     const credential = await findTokenCredential(sql, digest, organizationId)
     if (credential === undefined) return undefined
     if (credential.stale) lastUsed.mark('tokens', credential.id)
-    return {
+    const principal: Principal = {
       kind: credential.kind,
       subject: `user:${credential.userId}`,
       userId: credential.userId,
@@ -29,5 +29,6 @@ export const accountTokens = (sql: Sql, lastUsed: LastUsed): Authenticator => ({
       role: credential.role ?? undefined,
       scopes: credential.kind === 'agent' ? scopesOf(credential.scopes ?? [], credential.boundTo) : undefined,
     }
+    return { principal }
   },
 })

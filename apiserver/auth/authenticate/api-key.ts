@@ -5,15 +5,15 @@ import type { Principal } from '../../commands/call.ts'
 import { findApiKeyCredential } from '../../store/credentials.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { LastUsed } from '../last-used.ts'
-import type { Authenticator } from './authenticator.ts'
+import type { Authenticated, Authenticator } from './authenticator.ts'
 
 export const apiKeys = (sql: Sql, lastUsed: LastUsed): Authenticator => ({
   accepts: token => tokenKindOf(token) === 'api_key',
-  find: async (digest, organizationId): Promise<Principal | undefined> => {
+  find: async ({ digest }, organizationId): Promise<Authenticated | undefined> => {
     const key = await findApiKeyCredential(sql, digest)
     if (key === undefined) return undefined
     if (key.stale) lastUsed.mark('api_keys', key.id)
-    return {
+    const principal: Principal = {
       kind: 'api_key',
       subject: `apikey:${key.id}`,
       userId: undefined,
@@ -26,5 +26,6 @@ export const apiKeys = (sql: Sql, lastUsed: LastUsed): Authenticator => ({
         level,
       })),
     }
+    return { principal }
   },
 })

@@ -1,12 +1,26 @@
 import type { Principal } from '../../commands/call.ts'
 
+/** A credential whose form is right; whether it is valid is not known yet. */
+export interface PresentedToken {
+  readonly token: string
+  /** Its SHA-256. */
+  readonly digest: Buffer
+}
+
+/** Who it is, and what the answer tells them about their credential. */
+export interface Authenticated {
+  readonly principal: Principal
+  /** Of sessions: the token that replaces the one in hand. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
 /** Knows one kind of credential. */
 export interface Authenticator {
   /** Whether a text has the form of this kind: prefix, length, alphabet, checksum. No I/O. */
   accepts(token: string): boolean
   /**
-   * Whose token has this digest, with their role in the organization where one is named; undefined when the token is not valid now.
+   * Whose token it is, with their role in the organization where one is named; undefined when the token is not valid now.
    * One statement, on the database's clock: nothing about tokens is cached, so that a revocation holds at once.
    */
-  find(digest: Buffer, organizationId: string | undefined): Promise<Principal | undefined>
+  find(presented: PresentedToken, organizationId: string | undefined): Promise<Authenticated | undefined>
 }

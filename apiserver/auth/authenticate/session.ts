@@ -1,0 +1,73 @@
+/** Sessions of the login, `svc_ses_…`: a user with their whole role, for a while. Their tokens are replaced on the way. */
+import { isSessionToken, nextSessionToken } from '../../../lib/credentials/session-token.ts'
+import type { Log } from '../../../runtime/log/log.ts'
+import { insertAccountEvent } from '../../store/audit.ts'
+import type { Database } from '../../store/database.ts'
+import {
+  endSession,
+  findSessionCredential,
+  rotateSession,
+  type SessionCredential,
+  type SessionLife,
+} from '../../store/sessions.ts'
+import type { LastUsed } from '../last-used.ts'
+import type { Authenticated, Authenticator } from './authenticator.ts'
+
+/** What sessions are told. */
+export interface SessionSettings extends SessionLife {
+  /** Derives the tokens that follow others: the same on every replica. 32 bytes. */
+  readonly rotationKey: Buffer
+}
+
+const authenticatedAs = (session: SessionCredential): Authenticated['principal'] => ({
+  kind: 'session',
+  subject: `user:${session.userId}`,
+  userId: session.userId,
+  credentialId: session.id,
+  isOperator: session.organizationId === null && session.isOperator,
+  role: session.role ?? undefined,
+  scopes: undefined,
+})
+
+/**
+ * Somebody holds a token that was replaced long ago: its holder or whoever took it from them. Nobody can tell which, so
+ * the session ends for both.
+ */
+const endReused = async (database: Database, session: SessionCredential): Promise<void> => {
+  await database.transaction(async sql => {
+    const { id, userId } = session
+    if ((await endSession(sql, userId, id)) === undefined) return
+    await insertAccountEvent(sql, { type: 'session_reuse', userId, clientIp: null, metadata: { session_id: id } })
+  })
+}
+
+export const sessions = (
+  database: Database,
+  lastUsed: LastUsed,
+  settings: SessionSettings,
+  log: Log,
+): Authenticator => ({
+  accepts: isSessionToken,
+  find: async ({ token, digest }, organizationId): Promise<Authenticated | undefined> => {
+    const session = await findSessionCredential(database, digest, organizationId, settings)
+    if (session === undefined) return undefined
+    if (session.reused) {
+      log.warn(
+        { session_id: session.id, user_id: session.userId },
+        'A replaced session token was used: the session ends',
+      )
+      await endReused(database, session)
+      return undefined
+    }
+    if (session.stale) lastUsed.mark('sessions', session.id)
+    const principal = authenticatedAs(session)
+    if (!session.due && !session.replaced) return { principal }
+    // Whoever holds the old one, for whichever reason, is told the same next one.
+    const next = nextSessionToken(settings.rotationKey, token, session.generation)
+    if (!session.replaced) await database.transaction(sql => rotateSession(sql, session.id, session.generation, next))
+    return {
+      principal,
+      headers: { 'Svc-Session-Token': next.token, 'Svc-Session-Expires-At': session.expiresAt.toISOString() },
+    }
+  },
+})

@@ -1,0 +1,18 @@
+/** What the built-in login works with. */
+import type { Log } from '../../../runtime/log/log.ts'
+import type { SessionSettings } from '../../auth/authenticate/session.ts'
+import type { PasswordHasher } from '../../auth/passwords/password-hasher.ts'
+import type { Database } from '../../store/database.ts'
+import type { LockoutSettings } from '../../store/sign-in-failures.ts'
+
+export interface LoginSettings {
+  readonly sessions: SessionSettings
+  readonly lockout: LockoutSettings
+}
+
+export interface LoginDependencies {
+  readonly database: Database
+  readonly log: Log
+  readonly hasher: PasswordHasher
+  readonly settings: LoginSettings
+}

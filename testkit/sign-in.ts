@@ -1,0 +1,31 @@
+/** Callers with a password, and their sessions. */
+import assert from 'node:assert/strict'
+import { hash } from '@node-rs/argon2'
+import type { SignedIn } from '../apiserver/contract/login/people.ts'
+import { ApiClient } from './api-client.ts'
+import type { ApiCaller, TestApiServer } from './api-server.ts'
+
+export const TEST_PASSWORD = 'correct horse battery staple'
+let made: Promise<string> | undefined
+
+/** Gives an account the test password, as if it had set it itself. */
+export const givePassword = async (api: TestApiServer, userId: string): Promise<void> => {
+  made ??= hash(TEST_PASSWORD, { memoryCost: 19_456, timeCost: 2, parallelism: 1 })
+  await api.plane.database.rows(
+    'insert into passwords (user_id, hash) values ($1, $2) on conflict (user_id) do update set hash = excluded.hash',
+    [userId, await made],
+  )
+}
+
+/** A session of somebody. */
+export interface TestSession extends SignedIn {
+  readonly client: ApiClient
+}
+
+/** Signs somebody in, who needs no password before. */
+export const signInAs = async (api: TestApiServer, caller: ApiCaller, url = api.url): Promise<TestSession> => {
+  await givePassword(api, caller.userId)
+  const answer = await new ApiClient(url).call('signIn', { body: { email: caller.email, password: TEST_PASSWORD } })
+  assert.equal(answer.status, 200, answer.text)
+  return { ...answer.body, client: new ApiClient(url, answer.body.token) }
+}
