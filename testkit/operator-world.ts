@@ -126,6 +126,8 @@ export const operatorWorld = (
     get,
     must,
     reconcile,
+    /** The host says that something happened. */
+    suspect: (key: ResourceKey): void => reconciler.suspect(key),
     /** The mutating calls of the reconciler that runs now. */
     calls: (): readonly string[] => counter.calls,
     pass: (ms: number): void => {

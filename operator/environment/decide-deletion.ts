@@ -7,8 +7,10 @@ import { operationOf } from './operation.ts'
 import { troubleRestMs } from './recollection.ts'
 
 const MESSAGE = 'The environment is being deleted'
-/** How often to ask whether a process is gone; the host wakes us too. */
+/** How often to ask whether a process is gone, at first; ever more seldom, since the host wakes us too. */
 const POLL_MS = 500
+const POLL_CAP_MS = 10_000
+const pollMs = (sinceMs: number): number => Math.min(Math.max(sinceMs / 10, POLL_MS), POLL_CAP_MS)
 
 /**
  * A deletion that was asked for. Nothing is created, started or asked of Postgres, whatever state it is in: the data is
@@ -29,7 +31,7 @@ export const decideDeletion = (observed: Observed, nowMs: number): Decision => {
   const { Expired } = claimsOf(before.conditions)
   const claims: Claims = {
     Ready: fails(trouble?.reason ?? 'Deleting', trouble?.message ?? MESSAGE),
-    Reconciling: holds('Deleting', MESSAGE),
+    Reconciling: holds(trouble?.reason ?? 'Deleting', trouble?.message ?? MESSAGE),
     DatabaseReachable: fails('Deleting', MESSAGE),
     ...(trouble === undefined ? {} : { [trouble.condition]: fails(trouble.reason, trouble.message) }),
     // The cause of this deletion is read from it.
@@ -44,16 +46,17 @@ export const decideDeletion = (observed: Observed, nowMs: number): Decision => {
     retrying: false,
   })
   const waitMs = trouble === undefined ? 0 : troubleRestMs(trouble, nowMs)
+  const since = before.phase === 'deleting' ? (before.phaseTransitionTime ?? now) : now
   return {
     status: {
       ...before,
       phase: 'deleting',
-      phaseTransitionTime: before.phase === 'deleting' ? (before.phaseTransitionTime ?? now) : now,
+      phaseTransitionTime: since,
       observedGeneration: metadata.generation,
       conditions: conditionsOf(claims, before.conditions, metadata.generation, now),
       ...(operation === undefined ? {} : { operation }),
     },
     action: waitMs > 0 ? undefined : { kind: 'tear-down', policy: wanted.deletionPolicy },
-    requeueAfterMs: waitMs > 0 ? waitMs : POLL_MS,
+    requeueAfterMs: waitMs > 0 ? waitMs : pollMs(nowMs - Date.parse(since)),
   }
 }

@@ -131,6 +131,13 @@ export const withAction = (before: Recollection, action: Action): Recollection =
   }
 }
 
+/** Takes in that something happened to the instance: what was proven is not any more, and what a deletion waits for may be over. */
+export const withNews = (before: Recollection): Recollection => ({
+  ...before,
+  provenAtMs: undefined,
+  trouble: before.trouble?.action === 'tear-down' ? { ...before.trouble, retryAtMs: 0 } : before.trouble,
+})
+
 const TROUBLE_BASE_MS = 250
 const TROUBLE_CAP_MS = 60_000
 

@@ -7,6 +7,7 @@ import { keyOf } from '../../lib/model/resource.ts'
 import { StoreError } from '../../runtime/store/store-error.ts'
 import { CREATED_MS } from '../../testkit/gen.ts'
 import { operatorWorld } from '../../testkit/operator-world.ts'
+import { ConditionError } from '../host/host.ts'
 import type { Namespaces } from './namespaces.ts'
 
 const ready = (environment: Environment | undefined): string | undefined => {
@@ -275,6 +276,35 @@ describe('the environment reconciler', () => {
       world.host.refuse('destroy', 0)
       world.pass(60_000)
       assert.equal(await world.settle(key), undefined)
+    })
+
+    it('asks ever more seldom for what does not move, and at once when the host has news', async () => {
+      const world = operatorWorld()
+      const key = await world.create()
+      await world.settle(key)
+      const inTheWay = new ConditionError('DatabaseReachable', 'NodeLost', 'Node n does not answer')
+      world.host.refuse('destroy', Infinity, inTheWay)
+      await world.remove(key)
+      const asked = (): number => world.calls().filter(call => call === 'host.destroy').length
+      for (let passed = 0; passed < 600_000; ) {
+        const waitMs = (await world.reconcile(key)) ?? 60_000
+        world.pass(waitMs)
+        passed += waitMs
+      }
+      assert.ok(asked() < 20, `asked ${asked()} times in ten minutes`)
+      await world.reconcile(key)
+      const before = asked()
+      await world.reconcile(key)
+      assert.equal(asked(), before)
+      world.suspect(key)
+      await world.reconcile(key)
+      assert.equal(asked(), before + 1)
+      world.host.refuse('destroy', 0)
+      world.suspect(key)
+      await world.reconcile(key)
+      world.host.tick()
+      await world.reconcile(key)
+      assert.equal(await world.get(key), undefined)
     })
   })
 

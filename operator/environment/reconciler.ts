@@ -17,7 +17,7 @@ import { instanceRef, observe } from './observe.ts'
 import type { Observed } from './observed.ts'
 import type { PhaseGauge } from './phase-metrics.ts'
 import type { EnvironmentReader } from './reader.ts'
-import { blank, type Recollection, withAction, withObservation, withTrouble } from './recollection.ts'
+import { blank, type Recollection, withAction, withNews, withObservation, withTrouble } from './recollection.ts'
 import { report } from './report.ts'
 import { actionStory, storyOf } from './story.ts'
 import type { TearDownPorts } from './tear-down.ts'
@@ -44,7 +44,7 @@ export interface EnvironmentReconciler {
     key: ResourceKey,
     context: { readonly log: Log; readonly signal?: AbortSignal },
   ): Promise<{ requeueAfterMs?: number }>
-  /** The host says that something happened to it: its next look proves a sign-in again. */
+  /** The host says that something happened to it: its next look proves a sign-in again, or goes on with its deletion. */
   suspect(key: ResourceKey): void
 }
 
@@ -145,7 +145,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
     },
     suspect: key => {
       const known = recollections.get(keyText(key))
-      if (known !== undefined) recollections.set(keyText(key), { ...known, provenAtMs: undefined })
+      if (known !== undefined) recollections.set(keyText(key), withNews(known))
     },
   }
 }

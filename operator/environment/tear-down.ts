@@ -10,7 +10,7 @@ import { keyOf } from '../../lib/model/resource.ts'
 import type { Credentials } from '../../runtime/credentials/credentials.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
-import type { Destroyed, Host } from '../host/host.ts'
+import { ConditionError, type Destroyed, type Host } from '../host/host.ts'
 import type { Events } from './events.ts'
 import type { Namespaces } from './namespaces.ts'
 import { credentialOwner, instanceRef } from './observe.ts'
@@ -28,7 +28,10 @@ export interface TearDownPorts {
   readonly events?: Events | undefined
 }
 
-/** @returns whether the resource was let go; false: a process is still there, ask again */
+/**
+ * @returns whether the resource was let go; false: a process is still there, ask again
+ * @throws ConditionError what it waits for, where that takes longer than moments
+ */
 export const tearDown = async (
   environment: Environment,
   policy: DeletionPolicy,
@@ -41,6 +44,8 @@ export const tearDown = async (
     environment,
     ports.namespaces,
   )
+  const { waitsFor } = destroyed
+  if (waitsFor !== undefined) throw new ConditionError(waitsFor.condition, waitsFor.reason, waitsFor.message)
   if (!destroyed.done) return false
   ports.events?.tell(instanceRef(environment), deletionStory(destroyed.retainedAt))
   const forget = (): Promise<void> => ports.credentials.delete(credentialOwner(environment))

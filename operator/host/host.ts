@@ -64,9 +64,16 @@ export interface ObservedInstance {
 /** Whether a sign-in with a credential works. `refused` is an answer; `unreachable` is none. */
 export type SignIn = { readonly result: 'ok' | 'refused' | 'unreachable'; readonly message?: string }
 
+/** What something cannot go on without, for people who may do something about it. */
+export interface WaitsFor extends InstanceFailure {
+  readonly condition: ConditionError['condition']
+}
+
 /** How far a destroy got, and what it kept. */
 export interface Destroyed {
   readonly done: boolean
+  /** Why it is not done, where that is more than a matter of moments. */
+  readonly waitsFor?: WaitsFor
   readonly retainedAt?: string
   readonly retainedUntil?: string
 }

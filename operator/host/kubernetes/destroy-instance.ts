@@ -1,13 +1,15 @@
 /** How an instance goes: its pod first, then what belongs to it, its data last, and only if that was asked for. */
 import { ANNOTATIONS, GROUP, LABELS } from '../../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
-import type { Destroyed } from '../host.ts'
+import type { Destroyed, WaitsFor } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, isOurPod, keyIn } from './cluster-world.ts'
 import { isInitialized } from './ensure-claim.ts'
 import type { InstanceNames } from './instance-names.ts'
+import { claimWaitsFor, isClaimLate, isNodeSuspect, podWaitsFor, statefulSetWaitsFor } from './judge-deletion.ts'
+import { isLost } from './judge-pod.ts'
 import { isKept } from './judge-volume.ts'
 import { settleVolume, volumeFor } from './keep-volume.ts'
-import { type Claim, definitions, namespaces, type Pod, secrets, type Volume } from './object-types.ts'
+import { type Claim, definitions, namespaces, nodes, type Pod, pods, secrets, type Volume } from './object-types.ts'
 import { releasePod } from './stop-instance.ts'
 
 /** A server whose data goes with it need not write it out first. */
@@ -33,9 +35,9 @@ export const destroyInstance = async (
     await world.statefulSets.delete(keyIn(names, names.name), { uid: statefulSet.metadata?.uid ?? '' })
   if (pod !== undefined) {
     await endPod(world, names, pod, policy)
-    return { done: false }
+    return notDone(await whyPodStays(world, names))
   }
-  if (statefulSet !== undefined) return { done: false }
+  if (statefulSet !== undefined) return notDone(statefulSetWaitsFor(statefulSet))
 
   if (service !== undefined && service.metadata?.deletionTimestamp === undefined)
     await world.services.delete(keyIn(names, names.name), { uid: service.metadata?.uid ?? '' })
@@ -65,6 +67,31 @@ const endPod = async (world: ClusterWorld, names: InstanceNames, pod: Pod, polic
   await releasePod(world, names, pod)
 }
 
+const notDone = (waitsFor: WaitsFor | undefined): Destroyed =>
+  waitsFor === undefined ? { done: false } : { done: false, waitsFor }
+
+const whyPodStays = async (world: ClusterWorld, names: InstanceNames): Promise<WaitsFor | undefined> => {
+  const pod = world.pods.get(keyIn(names, names.pod))
+  const now = world.now().getTime()
+  if (pod?.metadata.deletionTimestamp === undefined) return undefined
+  const name = pod.spec.nodeName ?? ''
+  const lost = isNodeSuspect(pod, now) && isLost(await world.objects.get(nodes, { namespace: '', name }))
+  return podWaitsFor(pod, now, lost ? name : undefined)
+}
+
+const whyClaimStays = async (world: ClusterWorld, claim: Claim): Promise<WaitsFor | undefined> => {
+  const now = world.now().getTime()
+  const { namespace = '', name } = claim.metadata ?? {}
+  const mounts = ({ spec }: Pod): boolean =>
+    spec?.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName === name) === true
+  const users = isClaimLate(claim, now) ? (await world.objects.list(pods, { namespace })).items.filter(mounts) : []
+  return claimWaitsFor(
+    claim,
+    now,
+    users.map(({ metadata }) => metadata?.name ?? ''),
+  )
+}
+
 const graceOf = ({ metadata }: Pod): number =>
   (metadata as { deletionGracePeriodSeconds?: number } | undefined)?.deletionGracePeriodSeconds ?? 0
 
@@ -85,7 +112,8 @@ const dealWithData = async (
     if (going) return { done: true }
     if (claim.metadata?.deletionTimestamp === undefined)
       await world.claims.delete(key, { uid: claim.metadata?.uid ?? '' })
-    return { done: (await world.claims.read(key)) === undefined }
+    const left = await world.claims.read(key)
+    return left === undefined ? { done: true } : notDone(await whyClaimStays(world, left))
   }
   // Without its claim the volume is what is left.
   if (going || claim.metadata?.deletionTimestamp !== undefined) return keepLoneVolume(world, names, volume)
