@@ -12,6 +12,9 @@ interface SecretOwner {
   readonly uid: string
 }
 
+/** Where clients find in their Secret whom to trust, as PEM; it changes when the authority does. */
+export const AUTHORITIES_KEY = 'ca.crt'
+
 const PORT = 5432
 const DATABASE = 'app'
 
@@ -47,7 +50,10 @@ export const credentialSecrets = {
     ownerReferences: [{ apiVersion: API_VERSION, kind: 'Environment', name: owner.name, uid: owner.uid }],
   }),
 
-  /** What a program that mounts the `app` Secret connects by, in the forms that libraries ask for. */
+  /**
+   * What a program that mounts the `app` Secret connects by, in the forms that libraries ask for. `require` works for whoever has
+   * the text alone; whoever has the Secret's `ca.crt` in a file asks for more (docs/adr/0008).
+   */
   app: (
     owner: SecretOwner,
     { username, password }: { readonly username: string; readonly password: string },

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Secret, V1Service } from '@kubernetes/client-node'
 import { Registry } from 'prom-client'
-import { credentialSecrets } from '../crds/credential-secrets.ts'
+import { AUTHORITIES_KEY, credentialSecrets } from '../crds/credential-secrets.ts'
 import type { DeletionRecord } from '../crds/deletion-record.ts'
 import { deletionRecordName } from '../crds/deletion-record.ts'
 import { deletionRecordType } from '../crds/deletion-record-type.ts'
@@ -148,10 +148,11 @@ describe('the operator on a cluster', function () {
   const appSecret = async (
     place: Place,
     uid: string,
-  ): Promise<{ readonly name: string; readonly password: string }> => {
+  ): Promise<{ readonly name: string; readonly password: string; readonly authorities: string }> => {
     const { app: name } = credentialSecrets.names({ ...keyIn(place), uid })
     const secret = await cluster.objects.get(SECRETS, { namespace: place.namespace, name })
-    return { name, password: Buffer.from(secret?.data?.['password'] ?? '', 'base64').toString() }
+    const read = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString()
+    return { name, password: read('password'), authorities: read(AUTHORITIES_KEY) }
   }
   const isProtected = async (namespace: string): Promise<boolean> =>
     (await cluster.objects.get(namespaces, { namespace: '', name: namespace }))?.metadata?.labels?.[
@@ -177,17 +178,18 @@ describe('the operator on a cluster', function () {
     await remove(place)
     const { spec } = (await record(place.uid))!
     assert.deepEqual([spec.cause, spec.retained], ['external', false])
-    for (const type of [SECRETS, SERVICES, CLAIMS] as const)
+    for (const { apiVersion, kind, plural } of [SECRETS, SERVICES, CLAIMS])
       await eventually(
-        () => cluster.objects.list(type, { namespace: place.namespace }),
+        () => cluster.objects.list({ apiVersion, kind, plural }, { namespace: place.namespace }),
         ({ items }) => items.length === 0,
-        `no ${type.plural} are left`,
+        `no ${plural} are left`,
       )
   })
 
   it('rotates passwords on request, and puts right what somebody did to their Secret', async () => {
     const place = await made()
     const before = await appSecret(place, place.uid)
+    assert.equal(before.authorities, (await get(place))?.status?.endpoint?.caCertificate)
     await patch(place, { credentialsRotation: 'now' })
     await wait(place, 'jsonpath={.status.credentialsRotation}=now')
     const after = await appSecret(place, place.uid)

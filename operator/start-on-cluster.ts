@@ -3,7 +3,7 @@
  * the Lease works, and every change that it makes is refused from the moment that its term may have ended.
  */
 import type { Registry } from 'prom-client'
-import { credentialSecrets } from '../crds/credential-secrets.ts'
+import { AUTHORITIES_KEY, credentialSecrets } from '../crds/credential-secrets.ts'
 import { controlMetrics } from '../runtime/controller/metrics.ts'
 import type { ReflectorHealth } from '../runtime/controller/observers.ts'
 import { EventRecorder } from '../runtime/kubernetes/event-recorder.ts'
@@ -69,13 +69,14 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
     ...{ api, objects, settings, log, metrics },
     onRepair: (instance, message) => events.tell(instance, driftStory(message)),
   })
+  const credentials = new KubernetesCredentials(objects, credentialSecrets, async () => ({
+    [AUTHORITIES_KEY]: await host.caCertificate(),
+  }))
   const seen = Promise.all([host.watch(), namespaces.start()])
   const elected = Promise.all([elector.elected, seen])
   const operator = startOperator(config, {
     store: new KubernetesResourceStore(api, NAME),
-    credentials: projectCredentials(new KubernetesCredentials(objects, credentialSecrets), (namespace, how) =>
-      host.prepare(namespace, how),
-    ),
+    credentials: projectCredentials(credentials, (namespace, how) => host.prepare(namespace, how)),
     host: fencedHost(host, () => elector.mustLead()),
     events,
     namespaces,

@@ -96,7 +96,7 @@ export const actionStory = (action: Action, environment: Environment): StoryEven
         : undefined
     case 'publish-credentials':
       return environment.status?.everReady === true
-        ? driftStory('The passwords that clients find were put right')
+        ? driftStory('What clients find in their Secret was put right')
         : undefined
     case 'promote-credentials':
       return normal('CredentialsRotated', 'New passwords are in force; a sign-in with them succeeded')

@@ -86,6 +86,20 @@ describe('the Secrets of KubernetesCredentials', function () {
     assert.equal((await shown(one))['password'], 'p')
   })
 
+  it('what stands beside the sign-in follows its source: until it is written again, it counts as unpublished', async () => {
+    let authorities = 'old'
+    const telling = new KubernetesCredentials(cluster.objects, layout, async () => ({ 'ca.crt': authorities }))
+    const one = owner()
+    await telling.write(one, set('p'))
+    assert.deepEqual(await shown(one), { ...layout.app(one, set('p').app), 'ca.crt': 'old' })
+    assert.equal(await telling.isPublished(one, set('p')), true)
+    authorities = 'old and new'
+    assert.equal(await telling.isPublished(one, set('p')), false)
+    await telling.write(one, set('p'))
+    assert.equal((await shown(one))['ca.crt'], 'old and new')
+    assert.equal(await telling.isPublished(one, set('p')), true)
+  })
+
   it('after concurrent writes the app Secret shows what is in force', async () => {
     const one = owner()
     await Promise.all(Array.from({ length: 6 }, (_, n) => credentials.write(one, set(`p${n}`))))

@@ -57,10 +57,17 @@ const setIn = (secret: Secret | undefined): CredentialSet | undefined => {
 export class KubernetesCredentials implements Credentials {
   readonly #objects: KubernetesObjects
   readonly #layout: SecretLayout
+  readonly #beside: () => Promise<Readonly<Record<string, string>>>
 
-  constructor(objects: KubernetesObjects, layout: SecretLayout) {
+  /** @param beside what clients find in the `app` Secret that is no sign-in and may change: whom they may trust */
+  constructor(
+    objects: KubernetesObjects,
+    layout: SecretLayout,
+    beside: () => Promise<Readonly<Record<string, string>>> = async () => ({}),
+  ) {
     this.#objects = objects
     this.#layout = layout
+    this.#beside = beside
   }
 
   async read(owner: CredentialOwner): Promise<CredentialSet | undefined> {
@@ -76,7 +83,7 @@ export class KubernetesCredentials implements Credentials {
 
   async isPublished(owner: CredentialOwner, credentials: CredentialSet): Promise<boolean> {
     const secret = await this.#get(owner, 'app')
-    const expected = Object.entries(this.#layout.app(owner, credentials.app))
+    const expected = Object.entries(await this.#shown(owner, credentials.app))
     return this.#isOwn(owner, secret) && expected.every(([key, value]) => secret?.data?.[key] === encoded(value))
   }
 
@@ -93,12 +100,16 @@ export class KubernetesCredentials implements Credentials {
   async #publish(owner: CredentialOwner, written: CredentialSet): Promise<void> {
     let shown = written
     for (let attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
-      await this.#settle(owner, 'app', this.#layout.app(owner, shown.app))
+      await this.#settle(owner, 'app', await this.#shown(owner, shown.app))
       const inForce = setIn(await this.#get(owner, 'ops'))
       if (inForce === undefined || sameJson(inForce.app, shown.app)) return
       shown = inForce
     }
     throw new StoreError('Conflict', 'The credentials were written by several at once')
+  }
+
+  async #shown(owner: CredentialOwner, credential: DatabaseCredential): Promise<Readonly<Record<string, string>>> {
+    return { ...this.#layout.app(owner, credential), ...(await this.#beside()) }
   }
 
   /** Read right before: another one may have written since whatever was read earlier. */
