@@ -3,6 +3,7 @@ import { edited, everReady, FIGURES, inPhase, instance, metadata, request, spec,
 import { fails, holds } from './conditions.ts'
 
 const OK = { result: 'ok' } as const
+const NEARLY_FULL = inPhase('ready', 0, { StorageReady: fails('DiskNearlyFull', 'The disk is nearly full') })
 
 const ROWS: readonly DecisionRow[] = [
   {
@@ -171,6 +172,23 @@ const ROWS: readonly DecisionRow[] = [
     },
     phase: 'ready',
     conditions: ['Ready=True/Ready', 'StorageReady=False/DiskNearlyFull'],
+  },
+  {
+    because: 'a disk that nobody has looked at since the operator began is called what it was called before',
+    given: [NEARLY_FULL, everReady],
+    seen: { instance: instance('running'), recollection: PROVEN },
+    phase: 'ready',
+    conditions: ['Ready=True/Ready', 'StorageReady=False/DiskNearlyFull'],
+  },
+  {
+    because: 'a disk that has room again is well',
+    given: [NEARLY_FULL, everReady],
+    seen: {
+      instance: instance('running', { storage: { freeBytes: 50, totalBytes: 100, low: false } }),
+      recollection: PROVEN,
+    },
+    phase: 'ready',
+    conditions: ['Ready=True/Ready', 'StorageReady=True/*'],
   },
   {
     because: 'a volume that cannot grow is told and restarts nothing',

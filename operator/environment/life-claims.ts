@@ -61,13 +61,17 @@ export const lifeClaims = (scene: Scene, observed: Observed): Claims => {
   return underway(scene, observed)
 }
 
+const NEARLY_FULL = fails('DiskNearlyFull', 'The disk that holds the data is nearly full')
+
 /** What is wrong with the storage is told while everything still works, and while there is time to do something about it. */
-const room = ({ instance }: Observed): Claims => {
+const room = (observed: Observed): Claims => {
+  const { instance } = observed
   const problem = instance?.storageProblem
   if (problem !== undefined) return { StorageReady: fails(problem.reason, problem.message) }
-  return instance?.storage?.low === true
-    ? { StorageReady: fails('DiskNearlyFull', 'The disk that holds the data is nearly full') }
-    : {}
+  // Whoever has not looked yet says what was said before.
+  const before = carried(observed).StorageReady
+  const low = instance?.storage?.low ?? before?.reason === NEARLY_FULL.reason
+  return low ? { StorageReady: NEARLY_FULL } : {}
 }
 
 const suspended = (observed: Observed): Claims => {

@@ -11,9 +11,12 @@ export interface Disk {
 const GIB = 2 ** 30
 const MIB = 2 ** 20
 
+/** Room below which a disk is nearly full. */
+export const lowMark = (totalBytes: number): number => Math.min(totalBytes / 10, 2 * GIB)
+
 /** Low: less than a tenth, or on big disks less than 2 GiB. Once low, a fifth more has to be free before it is not: no flapping. */
 export const judgeDisk = (freeBytes: number, totalBytes: number, wasLow: boolean): Disk => {
-  const mark = Math.min(totalBytes / 10, 2 * GIB)
+  const mark = lowMark(totalBytes)
   return { freeBytes, totalBytes, low: freeBytes < (wasLow ? mark * 1.2 : mark) }
 }
 

@@ -115,6 +115,16 @@ export class PodFaker {
   /** The node falls silent: it answers nothing, starts nothing, ends nothing. */
   async loseNode(): Promise<void> {
     await this.#node.lose()
+    for (const { stage, pod } of this.#pods.values()) if (stage === 'running') await this.#doubt(pod)
+  }
+
+  /** What the controller of nodes does with a pod on one that fell silent by itself; one that says so itself it leaves. */
+  async #doubt(pod: V1Pod): Promise<void> {
+    const conditions = pod.status?.conditions?.map(condition =>
+      condition.type === 'Ready' ? { ...condition, status: 'False', reason: 'NodeNotReady' } : condition,
+    )
+    const change = { metadata: { uid: pod.metadata!.uid }, status: { conditions } }
+    await this.#objects.merge(POD, keyOf(pod), change, 'status')
   }
 
   /** The node is back and does what it missed. */

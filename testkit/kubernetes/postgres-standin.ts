@@ -25,6 +25,8 @@ export class StandinServer {
   /** As they were last read. */
   files: StandinFiles
   readonly readFiles: () => Promise<StandinFiles>
+  /** How often the superuser signed in. */
+  superuserSessions = 0
   /** Statements that it did not understand. */
   readonly strange: string[] = []
 
@@ -180,8 +182,10 @@ class Session {
     const of = (name: string): string => parameters[parameters.indexOf(name) + 1] ?? ''
     const user = of('user')
     if (user === 'postgres') {
-      if (this.#isOperator()) this.#welcome()
-      else this.#refuse('28000', 'certificate authentication failed for user "postgres"')
+      if (this.#isOperator()) {
+        this.#server.superuserSessions++
+        this.#welcome()
+      } else this.#refuse('28000', 'certificate authentication failed for user "postgres"')
       return
     }
     const verifier = of('database') === 'app' ? this.#server.verifiers.get(user) : undefined

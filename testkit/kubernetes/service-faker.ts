@@ -49,6 +49,12 @@ export class ServiceFaker {
     return (await Promise.all(this.#servers.values())).flatMap(server => server.strange)
   }
 
+  /** How often the operator signed in as superuser so far, to any server. */
+  async superuserSessions(): Promise<number> {
+    const servers = await Promise.all(this.#servers.values())
+    return servers.reduce((sum, server) => sum + server.superuserSessions, 0)
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort()
     await this.#running

@@ -9,6 +9,7 @@ import type { KubernetesHostSettings } from './host-settings.ts'
 import type { InstanceNames } from './instance-names.ts'
 import type { Claim, Pod, Service, StatefulSet, Volume } from './object-types.ts'
 import type { InstanceObjects } from './observation.ts'
+import type { Places } from './places.ts'
 
 /** The kinds that are watched, each read without a call. */
 export interface Watched {
@@ -26,6 +27,10 @@ export interface ClusterWorld extends Watched {
   readonly objects: KubernetesObjects
   readonly settings: KubernetesHostSettings
   readonly authority: AuthoritySecret
+  /** Sessions with servers that are about to answer; fewer than workers, so that silent ones never take them all. */
+  readonly knocks: Places
+  /** Sessions with servers that are known to be well: there is no hurry. */
+  readonly looks: Places
   readonly log: Log
   /** Tells that something of an instance was not as it should be, and is again. */
   readonly repaired: (names: InstanceNames, what: string, how: Exclude<Settled, 'as it was'>) => void

@@ -12,10 +12,13 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
   'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
 ])
 
-/** Only where an admin accepted a new authority after its pod began, and it showed that it is from another one. */
-export const trustsFormerOnly = ({ acceptedAt }: AuthorityState, pod: Pod, error: unknown): boolean =>
-  acceptedAt !== undefined &&
-  Date.parse(pod.metadata?.creationTimestamp ?? '') <= Date.parse(acceptedAt) &&
+/** Whether an admin accepted a new authority after its pod began. */
+export const mayTrustFormerOnly = ({ acceptedAt }: AuthorityState, pod: Pod): boolean =>
+  acceptedAt !== undefined && Date.parse(pod.metadata?.creationTimestamp ?? '') <= Date.parse(acceptedAt)
+
+/** The same, where it showed that it is from another one. */
+export const trustsFormerOnly = (state: AuthorityState, pod: Pod, error: unknown): boolean =>
+  mayTrustFormerOnly(state, pod) &&
   error instanceof Error &&
   'code' in error &&
   UNKNOWN_AUTHORITY.has(String(error.code))

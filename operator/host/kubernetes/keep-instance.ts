@@ -6,31 +6,27 @@ import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { judgeLastWords } from '../../../runtime/postgres/last-words.ts'
 import { ConditionError, type InstanceFailure } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, isOurs, keyIn } from './cluster-world.ts'
-import { claimProblem, ensureClaim, growClaim, isInitialized } from './ensure-claim.ts'
+import { claimProblem, ensureClaim, growClaim } from './ensure-claim.ts'
 import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
-import { trustsFormerOnly } from './foreign-authority.ts'
 import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
+import { jittered } from './jittered.ts'
 import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf } from './judge-pod.ts'
+import { keepServer } from './keep-server.ts'
 import { keepVolume } from './keep-volume.ts'
 import type { KnownInstance } from './known-instance.ts'
 import { nodes, type Pod, type StatefulSet } from './object-types.ts'
 import { isRetained } from './observation.ts'
 import { ensureServerFiles } from './server-files.ts'
-import { doorOf, settleServer, superuserAddress } from './server-session.ts'
 import { recordStop, relabelPod } from './stop-instance.ts'
 import { figuresText, parseWanted, type Wanted } from './wanted.ts'
 
 const FILES_EVERY_MS = 3_600_000
-const SERVER_EVERY_MS = 60_000
-/** Until a server has read new files. */
-const RELOAD_EVERY_MS = 5_000
+const OUTSIDE_EVERY_MS = 60_000
 const POD_MISSING_MS = 2_000
 const POD_NOT_CREATED_MS = 20_000
 const CONTAINER_LATE_MS = 60_000
 /** A node is asked about its pods' silence this often. */
 const NODE_EVERY_MS = 10_000
-
-const jittered = (ms: number): number => ms * (0.8 + 0.4 * Math.random())
 
 /** @returns when to look again, in milliseconds; Infinity: when something happens */
 export const keepInstance = async (world: ClusterWorld, instance: KnownInstance): Promise<number> => {
@@ -83,7 +79,7 @@ const keepClaim = async (
     const present = await ensureClaim(world, names, wanted)
     instance.storageProblem = refused ?? (await growClaim(world, names, present, wanted.spec.storageBytes))
     // A class may learn to expand.
-    return instance.storageProblem === undefined ? Infinity : jittered(SERVER_EVERY_MS)
+    return instance.storageProblem === undefined ? Infinity : jittered(OUTSIDE_EVERY_MS)
   } catch (error) {
     if (!(error instanceof ConditionError)) throw error
     instance.storageProblem = { reason: error.reason, message: error.message }
@@ -96,9 +92,10 @@ const keepFiles = async (world: ClusterWorld, instance: KnownInstance, wanted: W
   // The first look of thousands after a start of the operator is spread over the hour.
   if (instance.filesDueAt === 0) instance.filesDueAt = now + FILES_EVERY_MS * Math.random()
   if (now >= instance.filesDueAt) {
+    const before = instance.files
     instance.files = await ensureServerFiles(world, instance.names, wanted.spec)
     instance.filesDueAt = now + jittered(FILES_EVERY_MS)
-    instance.serverDueAt = 0
+    if (before !== undefined && before !== instance.files) instance.serverDueAt = 0
   }
   return instance.filesDueAt - now
 }
@@ -116,7 +113,7 @@ const missPod = async (world: ClusterWorld, instance: KnownInstance): Promise<nu
         }
   if (missingMs < POD_MISSING_MS) return POD_MISSING_MS - missingMs
   await relabelPod(world, instance.names)
-  return missingMs < POD_NOT_CREATED_MS ? POD_MISSING_MS : jittered(SERVER_EVERY_MS)
+  return missingMs < POD_NOT_CREATED_MS ? POD_MISSING_MS : jittered(OUTSIDE_EVERY_MS)
 }
 
 const keepPod = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted, pod: Pod): Promise<number> => {
@@ -177,7 +174,7 @@ const judgeSurroundings = async (world: ClusterWorld, instance: KnownInstance, p
     reason: 'VolumeNotMounted',
     message: `The container is not made yet, mostly for want of a volume; the events of pod ${instance.names.pod} say why`,
   }
-  return jittered(SERVER_EVERY_MS)
+  return jittered(OUTSIDE_EVERY_MS)
 }
 
 /** Kubelet has not done in time what it should, or somebody else says that the pod is not ready. */
@@ -195,70 +192,3 @@ const hasStarted = (pod: Pod): boolean => pod.status?.containerStatuses?.[0]?.st
 /** Whatever keeps an instance from running, for `observe`. */
 export const failureOf = (instance: KnownInstance, pod: Pod | undefined): InstanceFailure | undefined =>
   instance.outerFailure ?? (pod === undefined ? undefined : failureIn(pod, text => judgeLastWords(text, POSTGRES_PORT)))
-
-const keepServer = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted, pod: Pod): Promise<number> => {
-  const run = runOf(pod)
-  const now = world.now().getTime()
-  if (run === undefined) return Infinity
-  const known = run.id === instance.answered?.id
-  if (known && now < instance.serverDueAt) return instance.serverDueAt - now
-  const { names } = instance
-  const signing = await world.authority.get()
-  const door = doorOf(names, world.services.get(keyIn(names, names.name)), signing.authorities)
-  if (door === undefined) return Infinity
-  try {
-    const { files, disk } = await settleServer(
-      superuserAddress(door, signing),
-      { connectionLimit: wanted.spec.maxConnections, files: instance.files },
-      instance.disk?.low === true,
-    )
-    instance.disk = disk ?? instance.disk
-    await noteFirstAnswer(world, instance, wanted)
-    instance.answered = run
-    const reread = instance.files === undefined || files === instance.files
-    instance.serverDueAt = now + (reread ? jittered(SERVER_EVERY_MS) : RELOAD_EVERY_MS)
-    return instance.serverDueAt - now
-  } catch (error) {
-    if (error instanceof ConditionError || isFromApiServer(error)) throw error
-    if (trustsFormerOnly(signing.state, pod, error)) return restartWithFiles(world, instance, wanted, pod)
-    world.log.debug({ err: error, namespace: names.namespace, name: names.name }, 'Postgres does not answer yet')
-    if (known) {
-      instance.serverDueAt = now + jittered(SERVER_EVERY_MS)
-      return instance.serverDueAt - now
-    }
-    return knockAgainMs(pod, now)
-  }
-}
-
-/** Its files first: what starts next reads them. */
-const restartWithFiles = async (
-  world: ClusterWorld,
-  instance: KnownInstance,
-  wanted: Wanted,
-  pod: Pod,
-): Promise<number> => {
-  const { names } = instance
-  instance.files = await ensureServerFiles(world, names, wanted.spec)
-  world.log.warn({ pod: names.pod, namespace: names.namespace }, 'Restarting Postgres with the new authority')
-  await world.pods.delete(keyIn(names, names.pod), { uid: pod.metadata?.uid ?? '' })
-  return Infinity
-}
-
-const isFromApiServer = (error: unknown): boolean => error instanceof Error && error.name === 'StoreError'
-
-/** Soon after its container began; seldom where it recovers for long. */
-const knockAgainMs = (pod: Pod, now: number): number => {
-  const began = pod.status?.containerStatuses?.[0]?.state?.running?.startedAt
-  const sinceMs = began === undefined ? 0 : now - Date.parse(String(began))
-  return Math.min(Math.max(sinceMs / 20, 50), 2_000)
-}
-
-/** From now on the data is somebody's: it is never made anew, whatever becomes of the volume. */
-const noteFirstAnswer = async (world: ClusterWorld, { names }: KnownInstance, wanted: Wanted): Promise<void> => {
-  const claim = world.claims.get(keyIn(names, names.claim))
-  if (claim !== undefined && !isInitialized(claim))
-    await world.claims.merge(keyIn(names, names.claim), {
-      metadata: { uid: claim.metadata.uid, annotations: { [ANNOTATIONS.initialized]: 'true' } },
-    })
-  if (!wanted.initialized) await ensureStatefulSet(world, names, { ...wanted, initialized: true })
-}

@@ -19,6 +19,8 @@ export class KnownInstance {
   /** When the server is asked how it is again. */
   serverDueAt = 0
   disk: Disk | undefined
+  /** When that was, epoch milliseconds. */
+  diskReadAt = 0
   /** This process has looked at it once: before, only its objects tell how it is. */
   looked = false
   /** Since when there is no pod although one is wanted. */

@@ -13,6 +13,7 @@ import { AuthoritySecret } from './authority-secret.ts'
 import type { ClusterWorld } from './cluster-world.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
 import { type Claim, claims, pods, services, statefulSets, type Volume, volumes } from './object-types.ts'
+import { Places } from './places.ts'
 
 export interface WatchOptions {
   readonly api: KubernetesApi
@@ -85,6 +86,8 @@ export const watchCluster = (
     volumesOf: uid => seenVolumes.byIndex('uid', uid),
     objects,
     settings,
+    knocks: new Places(12),
+    looks: new Places(2),
     authority: new AuthoritySecret({
       ...{ objects, namespace: settings.operatorNamespace, log, now },
       isInUse: async () => {
