@@ -34,8 +34,10 @@ describe('servers that are well', function () {
   })
 
   const until = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
-    for (const end = Date.now() + 60_000; !(await holds()); await sleep(50))
+    for (const end = Date.now() + 60_000; !(await holds()); ) {
       assert.ok(Date.now() < end, `${what}\n${operator.output.slice(-3000)}`)
+      await sleep(50)
+    }
   }
   const allDone = (): Promise<void> =>
     until('all is done', async () => (await Promise.all(environments.map(it => it.isDone()))).every(Boolean))

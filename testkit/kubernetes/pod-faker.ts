@@ -120,8 +120,8 @@ export class PodFaker {
 
   /** What the controller of nodes does with a pod on one that fell silent by itself; one that says so itself it leaves. */
   async #doubt(pod: V1Pod): Promise<void> {
-    const conditions = pod.status?.conditions?.map(condition =>
-      condition.type === 'Ready' ? { ...condition, status: 'False', reason: 'NodeNotReady' } : condition,
+    const conditions = pod.status?.conditions?.map(({ type, status }) =>
+      type === 'Ready' ? { type, status: 'False', reason: 'NodeNotReady' } : { type, status },
     )
     const change = { metadata: { uid: pod.metadata!.uid }, status: { conditions } }
     await this.#objects.merge(POD, keyOf(pod), change, 'status')

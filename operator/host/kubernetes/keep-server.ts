@@ -58,7 +58,7 @@ export const keepServer = async (
     return takeIn(instance, run, news, now)
   } catch (error) {
     if (error instanceof ConditionError || isFromApiServer(error)) throw error
-    if (trustsFormerOnly(signing.state, pod, error)) return restartWithFiles(world, instance, wanted, pod)
+    if (trustsFormerOnly(signing.state, pod, error)) return await restartWithFiles(world, instance, wanted, pod)
     world.log.debug({ err: error, namespace: names.namespace, name: names.name }, 'Postgres does not answer yet')
     if (!known) return knockAgainMs(pod, now)
     instance.serverDueAt = now + jittered(SILENT_MS)
