@@ -12,6 +12,7 @@ import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { atEnd } from '../../testkit/at-end.ts'
 import { type ClaimFaker, startClaimFaker } from '../../testkit/kubernetes/claim-faker.ts'
 import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { letPodsGo } from '../../testkit/kubernetes/let-pods-go.ts'
 import { needsLoopbackServices } from '../../testkit/kubernetes/loopback-services.ts'
 import { PodFaker } from '../../testkit/kubernetes/pod-faker.ts'
 import { ServiceFaker } from '../../testkit/kubernetes/service-faker.ts'
@@ -44,6 +45,7 @@ const start = async (): Promise<FakedCluster> => {
   const claims = startClaimFaker(await cluster.open('claim-faker'), { node: pods.node })
   const services = ServiceFaker.start(await cluster.open('service-faker'), pods)
   atEnd(async () => {
+    await letPodsGo(cluster.objects)
     await services.stop()
     await claims.stop()
     await pods.stop()

@@ -105,7 +105,7 @@ describe('the pod faker', function () {
 
   it('starts a crashed container again, and the pod says how it ended', async () => {
     pods.behave({ startMs: 300 })
-    await pods.crash(podKey, 3)
+    await pods.crash(podKey, { exitCode: 3 })
     assert.equal((await pod())?.status?.containerStatuses?.[0]?.ready, false)
     await eventually('ready again', async () => (await pod())?.status?.containerStatuses?.[0]?.ready === true)
     const [status] = (await pod())!.status!.containerStatuses!

@@ -11,7 +11,7 @@ import { kubernetesObjects } from '../../runtime/kubernetes/kubernetes-objects.t
 import { objectPath } from '../../runtime/kubernetes/object-path.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import { NodeFaker } from './node-faker.ts'
-import { type PodState, podStatus } from './pod-status.ts'
+import { type Exit, type PodState, podStatus } from './pod-status.ts'
 import { watchObjects } from './watch-objects.ts'
 
 export const POD: ObjectType<V1Pod> = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' }
@@ -44,7 +44,7 @@ interface FakedPod {
   pod: V1Pod
   stage: Stage
   restarts: number
-  lastExit?: number
+  lastExit?: Exit
   readonly ip: string
 }
 
@@ -99,17 +99,28 @@ export class PodFaker {
     this.#behave = typeof how === 'function' ? how : () => how
   }
 
-  /** The containers of a pod end with this code and are started again, as its restart policy says. */
-  async crash({ namespace, name }: ObjectKey, exitCode = 1): Promise<void> {
-    const faked = [...this.#pods.values()].find(
+  /** The containers of a pod end like this and are started again, as its restart policy says. */
+  async crash(key: ObjectKey, exit: Exit = { exitCode: 1 }): Promise<void> {
+    const faked = this.#find(key)
+    if (faked?.stage !== 'running') throw new Error(`${key.namespace}/${key.name} does not run here`)
+    faked.restarts++
+    faked.lastExit = exit
+    faked.stage = 'starting'
+    await this.#report(faked, 'crashed', exit)
+    this.#later(faked, this.#behaviour(faked.pod).startMs, () => this.#run(faked))
+  }
+
+  /** The containers of a pod that crashed and still wait run at last. */
+  async startAgain(key: ObjectKey): Promise<void> {
+    const faked = this.#find(key)
+    if (faked?.stage !== 'starting') throw new Error(`${key.namespace}/${key.name} does not wait here`)
+    await this.#run(faked)
+  }
+
+  #find({ namespace, name }: ObjectKey): FakedPod | undefined {
+    return [...this.#pods.values()].find(
       ({ pod: { metadata } }) => metadata?.namespace === namespace && metadata.name === name,
     )
-    if (faked?.stage !== 'running') throw new Error(`${namespace}/${name} does not run here`)
-    faked.restarts++
-    faked.lastExit = exitCode
-    faked.stage = 'starting'
-    await this.#report(faked, 'crashed', exitCode)
-    this.#later(faked, this.#behaviour(faked.pod).startMs, () => this.#run(faked))
   }
 
   /** The node falls silent: it answers nothing, starts nothing, ends nothing. */
@@ -210,7 +221,7 @@ export class PodFaker {
   }
 
   async #end(faked: FakedPod, exitCode: number): Promise<void> {
-    await this.#report(faked, 'ended', exitCode)
+    await this.#report(faked, 'ended', { exitCode })
     const { uid = '' } = faked.pod.metadata!
     await this.#objects.delete(POD, keyOf(faked.pod), { uid, gracePeriodSeconds: 0 })
   }
@@ -222,9 +233,9 @@ export class PodFaker {
     await this.#options.api.call({ method: 'POST', path: objectPath(POD, keyOf(pod), 'binding'), body })
   }
 
-  async #report(faked: FakedPod, how: PodState['how'], exitCode = 0): Promise<void> {
+  async #report(faked: FakedPod, how: PodState['how'], exit: Exit = { exitCode: 0 }): Promise<void> {
     const { pod, restarts, lastExit, ip } = faked
-    const status = podStatus(pod, { how, exitCode, restarts, lastExit, ip })
+    const status = podStatus(pod, { how, exit, restarts, lastExit, ip })
     await this.#objects.merge(POD, keyOf(pod), { metadata: { uid: pod.metadata!.uid }, status }, 'status')
   }
 
