@@ -81,10 +81,19 @@ describe('a pod’s server', () => {
   })
 
   it('is unresponsive once kubelet’s probes fail after they had succeeded', () => {
-    const running = { state: { running: {} } }
-    assert.equal(isUnresponsive(pod({ ...running, started: true, ready: false })), true)
-    assert.equal(isUnresponsive(pod({ ...running, started: true, ready: true })), false)
-    assert.equal(isUnresponsive(pod({ ...running, started: false, ready: false })), false)
+    const state = { running: { startedAt: '2026-11-27T12:00:10Z' as unknown as Date } }
+    const judged = (started: boolean, ready: boolean, since: string): boolean => {
+      const lastTransitionTime = since as unknown as Date
+      const conditions = [{ type: 'ContainersReady', status: ready ? 'True' : 'False', lastTransitionTime }]
+      return isUnresponsive(pod({ state, started, ready }, { conditions }))
+    }
+    const [before, later] = ['2026-11-27T12:00:09Z', '2026-11-27T12:01:00Z']
+    assert.equal(judged(true, false, later), true)
+    assert.equal(judged(true, true, later), false)
+    assert.equal(judged(false, false, later), false)
+    // Its startup probe has succeeded, its first readiness probe is on its way.
+    assert.equal(judged(true, false, before), false)
+    assert.equal(judged(true, false, '2026-11-27T12:00:10Z'), false)
   })
 
   it('backs off when kubelet says so', () => {

@@ -28,11 +28,19 @@ export const isReady = (pod: Pod): boolean => statusOf(pod)?.ready === true
 
 export const restartsOf = (pod: Pod): number => statusOf(pod)?.restartCount ?? 0
 
-/** Kubelet's probes failed after they had succeeded. */
+/**
+ * Kubelet's probes failed after they had succeeded. One that has just started is not ready either, until its first probe: it
+ * is not since it began, the other one became so later.
+ */
 export const isUnresponsive = (pod: Pod): boolean => {
   const status = statusOf(pod)
-  return status?.state?.running !== undefined && status.started === true && !status.ready
+  if (status?.state?.running === undefined || status.started !== true || status.ready) return false
+  const since = conditionOf(pod, 'ContainersReady')?.lastTransitionTime
+  return timeOf(since) > timeOf(status.state.running.startedAt)
 }
+
+/** Epoch milliseconds of a time as it is on the wire. */
+const timeOf = (time: Date | undefined): number => Date.parse(String(time))
 
 /** A container that kubelet waits longer and longer to start again. */
 export const isBackingOff = (pod: Pod): boolean => statusOf(pod)?.state?.waiting?.reason === 'CrashLoopBackOff'

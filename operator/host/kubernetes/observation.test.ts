@@ -44,7 +44,14 @@ const pod = (changes: { figures?: string; going?: boolean; ready?: boolean; id?:
         started: true,
         restartCount: 0,
         containerID: changes.id ?? 'c1',
-        state: { running: {} },
+        state: { running: { startedAt: '2026-11-27T12:00:00Z' as unknown as Date } },
+      },
+    ],
+    conditions: [
+      {
+        type: 'ContainersReady',
+        status: changes.ready === false ? 'False' : 'True',
+        lastTransitionTime: '2026-11-27T12:00:30Z' as unknown as Date,
       },
     ],
   },
