@@ -91,6 +91,21 @@ for (const place of ['local', 'kubernetes'] as const)
       assert.deepEqual([record?.spec.cause, record?.spec.actor], ['external', 'somebody'])
     })
 
+    it('looks at the passwords as soon as somebody touches an environment, and not only when their time has come', async () => {
+      await start().ready()
+      const made = await create('main')
+      const owner = { ...keyFor(made), uid: made.metadata.uid }
+      await until(made, 'ready')
+      // What a first proof may still have to do.
+      await sleep(50)
+      await credentials.delete(owner)
+      await sleep(50)
+      assert.equal(await credentials.read(owner), undefined)
+      const patch = { metadata: { annotations: { touched: 'once' } } }
+      await user.patch(environmentType, keyFor(made), patch, { uid: owner.uid })
+      while ((await credentials.read(owner)) === undefined) await sleep(5)
+    })
+
     it('is back with a store that was away for long as soon as it was told to look again', async () => {
       let outages = 0
       const reading = (): void => {

@@ -64,7 +64,12 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
       }
     },
   })
-  controller.watch(cache, { predicate: anyOf(generationChanged, labelsOrAnnotationsChanged) })
+  const touched = anyOf(generationChanged, labelsOrAnnotationsChanged)
+  // Passwords are read by name and never watched: whoever touches an environment has them looked at, too.
+  const unsubscribeTouched = cache.subscribe(event => {
+    if (event.type === 'modified' && touched(event)) reconciler.suspect(keyOf(event.object))
+  })
+  controller.watch(cache, { predicate: touched })
   const unsubscribeHost = host.onChange(key => {
     reconciler.suspect(key)
     controller.enqueue(key)
@@ -88,6 +93,7 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
     cache,
     stop: async () => {
       unsubscribeHost()
+      unsubscribeTouched()
       unsubscribeNamespaces?.()
       firstLook.giveUp()
       const drained = await loops.stop()
