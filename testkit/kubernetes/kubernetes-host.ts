@@ -40,6 +40,8 @@ export interface HostScene {
   /** An instance whose Environment is there, so that what it owns is not collected. */
   place(environmentId?: string): Promise<InstanceRef>
   podOf(ref: InstanceRef): Promise<Pod | undefined>
+  /** Ends every pod of it, for the ones after it need the node's room; call it when no host of it is at work any more. */
+  close(): Promise<void>
   kubectl: ReturnType<typeof kubectlOn>['must']
 }
 
@@ -93,6 +95,15 @@ export const hostScene = async (room: string, changes: Partial<KubernetesHostSet
       return { key: { namespace, name }, uid: made.metadata.uid, path }
     },
     podOf: ref => objects.get(pods, { namespace, name: instanceNames(ref).pod }),
+    close: async () => {
+      const kubectl = kubectlOn(cluster.kubeconfig).must
+      const inNamespace = ['-n', namespace, '--all', '--wait=false']
+      await kubectl(['delete', 'environments.svc.internal,statefulsets,pods', ...inNamespace])
+      // Nobody is left to read how they end.
+      for (const { metadata } of (await objects.list(pods, { namespace })).items)
+        if (metadata?.finalizers !== undefined)
+          await objects.merge(pods, { namespace, name: metadata.name ?? '' }, { metadata: { finalizers: null } })
+    },
     kubectl: kubectlOn(cluster.kubeconfig).must,
   }
 }

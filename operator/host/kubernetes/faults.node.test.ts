@@ -31,7 +31,10 @@ describe('a host on a cluster', function () {
     scene = await hostScene('faults', { graceSeconds: { ...DEFAULT_HOST_SETTINGS.graceSeconds, preview: 8 } })
     host = await scene.open()
   })
-  after(() => host.stopAll())
+  after(async () => {
+    await host.stopAll()
+    await scene.close()
+  })
 
   const key = (name: string) => ({ namespace: scene.namespace, name })
   const query = async (ref: InstanceRef, sql: string) =>
@@ -112,6 +115,8 @@ describe('a host on a cluster', function () {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name },
+      // Nothing else may land there: nobody would run it.
+      spec: { taints: [{ key: 'svc.internal/test', effect: 'NoSchedule' }] },
     }
     await scene.cluster.objects.create(nodes, node)
     const status = (ready: 'True' | 'Unknown') => ({
@@ -240,6 +245,8 @@ describe('a host on a cluster', function () {
     const served = await servedCertificate(scene, ref)
     await scene.kubectl(['delete', '-n', scene.namespace, `secret/${instanceNames(ref).files}`])
     await host.start(ref, TEST_SPEC)
+    // Kubelet looks at a pod's files each minute or so, and at once when the pod itself is changed.
+    await scene.kubectl(['annotate', '-n', scene.namespace, `pod/${instanceNames(ref).pod}`, 'svc.internal/test=look'])
     await untilHolds(async () => (await servedCertificate(scene, ref)) !== served, 2 * SLOWEST_MS)
     assert.deepEqual(await host.signIn(ref, TEST_CREDENTIALS), { result: 'ok' })
     assert.equal(processIn(await scene.podOf(ref)), before)

@@ -25,7 +25,10 @@ describe('an instance that somebody lays hands on', function () {
     scene = await hostScene('edits')
     host = await scene.open()
   })
-  after(() => host.stopAll())
+  after(async () => {
+    await host.stopAll()
+    await scene.close()
+  })
 
   const key = (name: string) => ({ namespace: scene.namespace, name })
   const query = async (ref: InstanceRef, sql: string) =>

@@ -10,6 +10,7 @@ describe('the image of Postgres', function () {
   this.timeout(2 * SLOWEST_MS)
   let scene: HostScene
   before(async () => (scene = await hostScene('image')))
+  after(() => scene.close())
 
   const container = (name: string, changes: Partial<V1Container> = {}): V1Container => ({
     name,

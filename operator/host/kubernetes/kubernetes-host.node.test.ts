@@ -26,6 +26,9 @@ describeHost('kubernetes', async () => {
     query: (observed, credentials, sql) => queryService(scene, host, observed.endpoint!.host, credentials.app, sql),
     queryRetained: (retainedAt, sql) => queryClaim(scene, retainedAt.split('/').at(-1)!, sql),
     traces: ref => tracesOf(scene, ref),
-    dispose: () => host.stopAll(),
+    dispose: async () => {
+      await host.stopAll()
+      await scene.close()
+    },
   }
 })
