@@ -19,10 +19,11 @@ const NOT_OURS = /^(events|endpoints|endpointslices|pods\.metrics|controllerrevi
 /** What every namespace is given by the cluster. */
 const GIVEN = new Set(['ConfigMap kube-root-ca.crt', 'ServiceAccount default'])
 
-/** Every object of a namespace by `Kind name`, but events and what the cluster itself puts into each. */
+/** Every object of a namespace by `Kind name`, but kinds that are left out and what the cluster itself puts into each. */
 export const everythingIn = async (
   api: KubernetesApi,
   namespace: string,
+  leftOut = NOT_OURS,
 ): Promise<ReadonlyMap<string, KubernetesObject>> => {
   const { groups } = await api.call<GroupList>({ method: 'GET', path: '/apis' })
   const roots = ['/api/v1', ...groups.map(group => `/apis/${group.preferredVersion.groupVersion}`)]
@@ -30,7 +31,7 @@ export const everythingIn = async (
     roots.map(async root => {
       const { resources } = await api.call<ResourceList>({ method: 'GET', path: root })
       const listed = resources.filter(
-        ({ name, namespaced, verbs }) => namespaced && verbs.includes('list') && !NOT_OURS.test(name),
+        ({ name, namespaced, verbs }) => namespaced && verbs.includes('list') && !leftOut.test(name),
       )
       return Promise.all(
         listed.map(async ({ name, kind }) => {

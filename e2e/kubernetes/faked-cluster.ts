@@ -64,21 +64,21 @@ const start = async (): Promise<FakedCluster> => {
   }
 }
 
-/** An environment in a project's namespace of its own, and what the API server would ask of it. */
+/** An environment in a project's namespace of its own, and what the API server would ask of it; on any cluster. */
 export class FakedEnvironment {
-  readonly faked: FakedCluster
+  readonly faked: Pick<FakedCluster, 'cluster' | 'store'>
   readonly projectId: string
   readonly key: ResourceKey
   #seq = 0
 
-  private constructor(faked: FakedCluster, projectId: string, key: ResourceKey) {
+  private constructor(faked: Pick<FakedCluster, 'cluster' | 'store'>, projectId: string, key: ResourceKey) {
     this.faked = faked
     this.projectId = projectId
     this.key = key
   }
 
   /** Makes the namespace of a new project. */
-  static async prepare(faked: FakedCluster): Promise<FakedEnvironment> {
+  static async prepare(faked: Pick<FakedCluster, 'cluster' | 'store'>): Promise<FakedEnvironment> {
     const projectId = `p${randomBytes(5).toString('hex')}`
     const labels = { [LABELS.organization]: labelValue('org'), [LABELS.project]: labelValue(projectId) }
     const namespace = await faked.cluster.namespace('e2e', labels)

@@ -9,7 +9,10 @@ export interface ProxiedOperator {
 }
 
 /** Makes both; the operator is not launched yet. `identity` is the name by which it holds its lease. */
-export const proxiedOperator = async (faked: FakedCluster, identity: string): Promise<ProxiedOperator> => {
+export const proxiedOperator = async (
+  faked: Pick<FakedCluster, 'cluster' | 'namespace'>,
+  identity: string,
+): Promise<ProxiedOperator> => {
   const proxy = await startFaultProxy(faked.cluster.kubeconfig)
   const { kubeconfig } = proxy
   return { proxy, operator: await OperatorProcess.create({ kubeconfig, namespace: faked.namespace, identity }) }

@@ -1,0 +1,209 @@
+/**
+ * The operator is killed after every third change that it makes, where kubelet and the cluster's own controllers are at work: the
+ * end is that of an undisturbed run. It runs on this machine, behind a proxy; no installed one may be there.
+ */
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { V1Deployment, V1PersistentVolume } from '@kubernetes/client-node'
+import { deletionRecordType } from '../../crds/deletion-record-type.ts'
+import type { EnvironmentSpec } from '../../crds/environment.ts'
+import { instanceName, shortUid } from '../../crds/metadata.ts'
+import type { RequestVerb } from '../../lib/model/operation.ts'
+import type { KubernetesObject, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
+import type { ResourceStore } from '../../runtime/store/resource-store.ts'
+import { FULL } from '../../testkit/full.ts'
+import { nodeCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import type { FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
+import { CountedChanges } from './counted-changes.ts'
+import { everythingIn, normalized } from './everything-in.ts'
+import { FakedEnvironment } from './faked-cluster.ts'
+import type { OperatorProcess } from './operator-process.ts'
+import { proxiedOperator } from './proxied-operator.ts'
+
+const DEPLOYMENT: ObjectType<V1Deployment> = { apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments' }
+const VOLUME: ObjectType<V1PersistentVolume> = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolume',
+  plural: 'persistentvolumes',
+  clusterScoped: true,
+}
+
+/** What is asked for, after what. */
+const VERBS: Readonly<
+  Record<RequestVerb, { readonly before: readonly RequestVerb[]; readonly change: Partial<EnvironmentSpec> }>
+> = {
+  create: { before: [], change: {} },
+  suspend: { before: ['create'], change: { suspended: true } },
+  resume: { before: ['create', 'suspend'], change: { suspended: false } },
+  rotate: { before: ['create'], change: { credentialsRotation: 'once' } },
+  delete: { before: ['create'], change: { deletionPolicy: 'Delete' } },
+}
+
+const EVERY = FULL ? 1 : 3
+const DEADLINE_MS = 120_000
+/** What an operator still writes when an operation is done comes within this time. */
+const QUIET_MS = 500
+/** Controllers and kubelet bring their statuses up to date in their own time. */
+const SETTLES_MS = 30_000
+
+describe('on a node, the operator dies after changes that it makes', function () {
+  this.timeout(600_000)
+  let place: { readonly cluster: TestCluster; readonly store: ResourceStore; readonly namespace: string }
+  let proxy: FaultProxy
+  let operator: OperatorProcess
+  let started = false
+
+  before(async () => {
+    const cluster = await nodeCluster()
+    await cluster.installKinds()
+    const installed = (await cluster.objects.list(DEPLOYMENT)).items.filter(
+      ({ metadata }) => metadata?.labels?.['app.kubernetes.io/component'] === 'operator',
+    )
+    assert.deepEqual(
+      installed.map(({ metadata }) => metadata?.name),
+      [],
+      'an installed operator would do what the killed one should',
+    )
+    const namespace = await cluster.namespace('crashes-system')
+    place = { cluster, store: new KubernetesResourceStore(cluster.api, 'svc-apiserver'), namespace }
+    ;({ proxy, operator } = await proxiedOperator(place, 'the-only-one'))
+    started = true
+    await operator.start()
+  })
+  after(async () => {
+    if (!started) return
+    await operator.stop()
+    await proxy.stop()
+  })
+
+  const tail = (): string => operator.output.split('\n').slice(-15).join('\n')
+  const done = async (environment: FakedEnvironment): Promise<void> => {
+    const until = Date.now() + DEADLINE_MS
+    while (!(await environment.isDone())) {
+      if (!operator.running) operator.launch()
+      assert.ok(Date.now() < until, `Not done: ${JSON.stringify((await environment.get())?.status)}\n${tail()}`)
+      await sleep(50)
+    }
+  }
+  const isQuiet = async (count: () => number): Promise<void> => {
+    for (let seen = -1; seen !== count() || !operator.running; ) {
+      seen = count()
+      if (!operator.running) operator.launch()
+      await sleep(QUIET_MS)
+    }
+  }
+
+  /** Brings an environment to where the verb is asked for. */
+  const prepare = async (verb: RequestVerb): Promise<FakedEnvironment> => {
+    const environment = await FakedEnvironment.prepare(place)
+    for (const earlier of VERBS[verb].before) {
+      await environment.ask(earlier, VERBS[earlier].change)
+      await done(environment)
+    }
+    return environment
+  }
+
+  /** All that is there, as it would be in every run; of a pod's status only what says that it serves. */
+  const found = async (environment: FakedEnvironment, uid: string): Promise<unknown> => {
+    const { namespace, name } = environment.key
+    const path = { organizationId: 'org', projectId: environment.projectId, environmentId: 'main' }
+    const words = [
+      [namespace, 'NAMESPACE'],
+      [name, 'NAME'],
+      [instanceName(path), 'INSTANCE'],
+      [environment.projectId, 'PROJECT'],
+      [uid, 'UID'],
+      [shortUid(uid), 'SHORT-UID'],
+    ] as const
+    const objects = new Map<string, KubernetesObject>()
+    for (const [title, object] of await everythingIn(place.cluster.api, namespace))
+      objects.set(title, title.startsWith('Pod ') ? servingPod(object) : object)
+    const records = await place.store.list(deletionRecordType, { namespace: place.namespace })
+    const volumes = await place.cluster.objects.list(VOLUME)
+    return {
+      objects: normalized(objects, words),
+      records: records.items
+        .filter(record => record.spec.uid === uid)
+        .map(({ spec }) => ({ cause: spec.cause, retained: spec.retained })),
+      volumes: volumes.items
+        .filter(({ spec }) => spec?.claimRef?.namespace === namespace)
+        .map(({ spec, status }) => [spec?.persistentVolumeReclaimPolicy, status?.phase]),
+    }
+  }
+
+  interface Run {
+    readonly environment: FakedEnvironment
+    readonly uid: string
+    readonly changes: readonly string[]
+    readonly died: boolean
+  }
+  /** Asks, waits for the end, and for the silence after it; the operator dies after this many changes. */
+  const run = async (verb: RequestVerb, environment: FakedEnvironment, dieAfter?: number): Promise<Run> => {
+    let died = false
+    const act = (): void => {
+      died = true
+      operator.signal('SIGKILL')
+    }
+    const places = [environment.key.namespace, place.namespace]
+    const counted = new CountedChanges(proxy, places, dieAfter === undefined ? undefined : { count: dieAfter, act })
+    const before = (await environment.get())?.metadata.uid
+    await environment.ask(verb, VERBS[verb].change)
+    const uid = before ?? (await environment.get())!.metadata.uid
+    await done(environment)
+    await isQuiet(() => counted.seen.length)
+    counted.end()
+    return { environment, uid, changes: counted.seen, died }
+  }
+  const sameAs = async (expected: unknown, { environment, uid }: Run, when: string): Promise<void> => {
+    for (const until = Date.now() + SETTLES_MS; ; ) {
+      const now = await found(environment, uid)
+      try {
+        assert.deepEqual(now, expected, when)
+        return
+      } catch (error) {
+        if (Date.now() > until) throw error
+      }
+      await sleep(250)
+    }
+  }
+
+  for (const verb of Object.keys(VERBS) as RequestVerb[])
+    it(`${verb}: dies after ${EVERY === 1 ? 'each change' : `every ${EVERY}rd change`}`, async () => {
+      const undisturbed = await run(verb, await prepare(verb))
+      const { changes } = undisturbed
+      assert.ok(changes.length > 0, 'The operator changed nothing')
+      const counts = changes.flatMap((_, index) => (index % EVERY === 0 ? [index + 1] : []))
+      const environments = await Promise.all(counts.map(() => prepare(verb)))
+      await sleep(QUIET_MS)
+      let deaths = 0
+      const runs: Run[] = []
+      for (const [index, environment] of environments.entries()) {
+        const disturbed = await run(verb, environment, counts[index])
+        if (disturbed.died) deaths++
+        runs.push(disturbed)
+      }
+      console.log(`      ${deaths} deaths, after changes ${counts.join(', ')} of ${changes.length}`)
+      const expected = await found(undisturbed.environment, undisturbed.uid)
+      for (const [index, disturbed] of runs.entries())
+        await sameAs(expected, disturbed, `after change ${counts[index]}, ${changes[counts[index]! - 1]}`)
+      // Two status writes of an undisturbed run may be one in another: the last number may lie beyond the end.
+      assert.ok(deaths >= counts.length - 1, `${deaths} deaths of ${counts.length}`)
+      for (const { environment } of [undisturbed, ...runs]) await remove(environment)
+    })
+
+  /** The node is small; its pods go before others come. */
+  const remove = async (environment: FakedEnvironment): Promise<void> => {
+    if ((await environment.get()) !== undefined) await environment.ask('delete', { deletionPolicy: 'Delete' })
+  }
+})
+
+const servingPod = (object: KubernetesObject): KubernetesObject => {
+  const { status, ...pod } = object as KubernetesObject & {
+    readonly status?: { readonly phase?: string; readonly containerStatuses?: readonly { readonly ready: boolean }[] }
+  }
+  return {
+    ...pod,
+    status: { phase: status?.phase, ready: status?.containerStatuses?.map(({ ready }) => ready) },
+  } as object
+}
