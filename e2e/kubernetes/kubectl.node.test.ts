@@ -2,19 +2,34 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
-import { API_VERSION, instanceName, LABELS, projectNamespace } from '../../crds/metadata.ts'
+import { API_VERSION, LABELS, projectNamespace } from '../../crds/metadata.ts'
 import { environmentName } from '../../lib/model/identifiers.ts'
 import { Tenant } from '../tenant.ts'
-import { everythingIn } from './everything-in.ts'
+import { type ClientPod, startClientPod } from './client-pod.ts'
+import { nothingIsLeft } from './left-behind.ts'
 import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
 
-const MADE_BY_OPERATOR = /^(RoleBinding|ServiceAccount|NetworkPolicy) svc-/
+/** A schema, as far as its descriptions go. */
+interface Schema {
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+}
+/** What our definitions say of themselves: `kubectl explain` looks into objects and the items of lists alike. */
+const objectsIn = (schema: Schema, path: string): [path: string, fields: readonly string[]][] => {
+  const inner = schema.items ?? schema
+  const { properties = {} } = inner
+  if (Object.keys(properties).length === 0) return []
+  const below = Object.entries(properties).filter(([name]) => name !== 'metadata')
+  return [[path, Object.keys(properties)], ...below.flatMap(([name, field]) => objectsIn(field, `${path}.${name}`))]
+}
 
 describe('kubectl alone', function () {
   this.timeout(300_000)
   let release: Release
   let tenant: Tenant
   let namespace: string
+  let client: ClientPod
   before(async () => {
     release = await installedRelease()
     tenant = await Tenant.create(release.world)
@@ -59,37 +74,50 @@ describe('kubectl alone', function () {
     assert.match(heading!, /NAMESPACE +NAME +PHASE +KIND +READY +EXPIRES +AGE/)
     assert.match(rows.find(row => row.includes(nameOf('by-hand')))!, /ready +staging +True/)
     assert.match(await inProject('get', 'senv', '-o', 'wide'), /by-hand.*\.svc/)
-    const told = await inProject('describe', resource)
-    const events = told.slice(told.lastIndexOf('Events:'))
-    assert.ok(events.indexOf('Provisioning') >= 0 && events.indexOf('Provisioning') < events.indexOf('Ready'), events)
+    assert.match(await inProject('get', 'svc'), /by-hand/)
   })
 
-  it('explains every field', async () => {
-    for (const field of ['spec', 'status', 'spec.resources', 'spec.request', 'status.endpoint']) {
-      const told = await kubectl('explain', `environments.${field}`)
-      assert.doesNotMatch(told, /<no description>/, field)
+  it('explains every field of every kind', async () => {
+    for (const plural of ['environments', 'deletionrecords']) {
+      const definition = JSON.parse(await kubectl('get', 'crd', `${plural}.svc.internal`, '-o', 'json')) as {
+        readonly spec: { readonly versions: readonly { readonly schema: { readonly openAPIV3Schema: Schema } }[] }
+      }
+      const objects = objectsIn(definition.spec.versions[0]!.schema.openAPIV3Schema, plural)
+      assert.ok(objects.length >= 2)
+      for (const [path, fields] of objects) {
+        const told = await kubectl('explain', path)
+        assert.doesNotMatch(told, /<no description>|<empty>/, path)
+        for (const field of fields) assert.match(told, new RegExp(`^  ${field}\t<.*\n +\\S`, 'm'), `${path}.${field}`)
+      }
     }
   })
 
-  it('suspends and resumes by a field, and the rows are there', async () => {
-    const instance = instanceName({
-      organizationId: tenant.organizationId,
-      projectId: tenant.projectId,
-      environmentId: 'by-hand',
-    })
-    const psql = (sql: string): Promise<string> =>
-      inProject('exec', `${instance}-0`, '--', 'psql', '-XAtq', '-U', 'postgres', '-d', 'app', '-c', sql)
-    const suspended = (value: boolean): Promise<string> =>
-      inProject('patch', 'senv', nameOf('by-hand'), '--type=merge', '-p', `{"spec":{"suspended":${value}}}`)
+  it('suspends and resumes by an apply, and the rows are there', async () => {
+    const resource = `environment/${nameOf('by-hand')}`
     const inPhase = (phase: string): Promise<string> =>
-      inProject('wait', `--for=jsonpath={.status.phase}=${phase}`, `senv/${nameOf('by-hand')}`, '--timeout=120s')
-    await psql('create table kept as select 42 as answer')
-    await suspended(true)
+      inProject('wait', `--for=jsonpath={.status.phase}=${phase}`, resource, '--timeout=120s')
+    client = await startClientPod(release, { namespace, name: nameOf('by-hand') })
+    await client.psql('create table kept as select 42 as answer')
+    await apply(environment('by-hand', { suspended: true }))
     await inPhase('suspended')
-    assert.equal((await inProject('get', 'pods', '-o', 'name')).trim(), '')
-    await suspended(false)
+    await inProject('wait', '--for=condition=Suspended', resource, '--timeout=10s')
+    assert.equal((await inProject('get', 'pods', '-o', 'name')).trim(), 'pod/client')
+    await apply(environment('by-hand', { suspended: false }))
     await inPhase('ready')
-    assert.equal((await psql('select answer from kept')).trim(), '42')
+    await inProject('wait', '--for=condition=Ready', resource, '--timeout=10s')
+    assert.equal((await client.psql('select answer from kept')).trim(), '42')
+    await client.remove()
+  })
+
+  it('has the story told in order by describe', async () => {
+    const told = await inProject('describe', `environment/${nameOf('by-hand')}`)
+    const reasons = told
+      .slice(told.lastIndexOf('Events:'))
+      .split('\n')
+      .slice(3)
+      .flatMap(line => line.trim().split(/\s+/)[1] ?? [])
+    const story = ['Provisioning', 'Ready', 'Suspending', 'Suspended', 'Resuming', 'Resumed']
+    assert.deepEqual(reasons, story, told)
   })
 
   it('refuses what must not be lost: a protected environment, its namespace, our definitions', async () => {
@@ -124,13 +152,16 @@ describe('kubectl alone', function () {
     }
   })
 
-  it('delete leaves nothing behind', async () => {
+  it('delete leaves nothing behind, and events say what became of the data', async () => {
     await inProject('delete', `environment/${nameOf('by-hand')}`, '--timeout=120s')
-    const until = Date.now() + 60_000
-    for (;;) {
-      const left = [...(await everythingIn(release.cluster.api, namespace)).keys()]
-      if (left.every(name => MADE_BY_OPERATOR.test(name))) break
-      assert.ok(Date.now() < until, left.join(', '))
+    await nothingIsLeft(release, namespace)
+    const about = `regarding.name=${nameOf('by-hand')}`
+    const path = `--raw=/apis/events.k8s.io/v1/namespaces/${namespace}/events?fieldSelector=${about}`
+    for (const until = Date.now() + 10_000; ; ) {
+      const { items } = JSON.parse(await kubectl('get', path)) as { items: { reason: string; eventTime: string }[] }
+      const reasons = items.sort((a, b) => (a.eventTime < b.eventTime ? -1 : 1)).map(({ reason }) => reason)
+      if (reasons.slice(-2).join() === 'Deleting,DataRemoved') break
+      assert.ok(Date.now() < until, reasons.join(', '))
       await sleep(250)
     }
     await kubectl('delete', 'namespace', namespace, '--timeout=120s')

@@ -1,17 +1,14 @@
 /** What our accounts may do is what they do, and secrets outside of projects are nobody's of ours. Runs after the scenarios. */
 import assert from 'node:assert/strict'
-import { AuditLog, auditLogOf } from '../../testkit/kubernetes/audit-log.ts'
-import { skipBecause } from '../../testkit/skip-because.ts'
-import { Tenant } from '../tenant.ts'
+import { skipBecause } from '../../../testkit/skip-because.ts'
+import { Tenant } from '../../tenant.ts'
+import { installedRelease, RELEASE_NAMESPACE, type Release } from '../release.ts'
 import { privilegesOf, usedPrivileges } from './privileges.ts'
-import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
 
 const ACCOUNTS = ['svc-operator', 'svc-apiserver'] as const
 
 /** Granted for what no run of tests on one small cluster comes to. */
 const FOR_OTHER_DAYS: ReadonlySet<string> = new Set([
-  // A volume grows where its class allows it; whether it does is looked up then.
-  'storage.k8s.io/storageclasses get',
   // After 30 days.
   'svc.internal/deletionrecords delete',
 ])
@@ -39,11 +36,11 @@ describe('privileges', function () {
 
   for (const name of ACCOUNTS)
     it(`${name} has no verb that it does not use`, async function () {
-      const path = auditLogOf('node')
-      if (path === undefined)
+      const { audit } = release
+      if (audit === undefined)
         return skipBecause(this, 'SERVICE_TEST_AUDIT_LOG does not name the audit log of the cluster')
       const user = `system:serviceaccount:${RELEASE_NAMESPACE}:${name}`
-      const used = usedPrivileges(new AuditLog(path, 0).lines().filter(line => line.user === user))
+      const used = usedPrivileges(audit.lines().filter(line => line.user === user))
       const granted = await privilegesOf(release.cluster.objects, { namespace: RELEASE_NAMESPACE, name })
       assert.ok(granted.size > 5)
       assert.deepEqual(

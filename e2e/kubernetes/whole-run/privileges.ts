@@ -1,7 +1,7 @@
 /** What an account may do, by the roles that are bound to it, as `group/resource verb`; and what it did, in the same words. */
 import type { V1ClusterRole, V1ClusterRoleBinding, V1PolicyRule, V1Role, V1RoleBinding } from '@kubernetes/client-node'
-import type { KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
-import type { AuditLine } from '../../testkit/kubernetes/audit-log.ts'
+import type { KubernetesObjects, ObjectType } from '../../../runtime/kubernetes/kubernetes-object.ts'
+import type { AuditLine } from '../../../testkit/kubernetes/audit-log.ts'
 
 const rbac = <O extends object>(kind: string, plural: string, clusterScoped: boolean): ObjectType<O> => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
