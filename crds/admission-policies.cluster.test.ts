@@ -31,7 +31,13 @@ const yaml = (...objects: readonly object[]): string => objects.map(object => st
 const environment = (namespace: string, id: string, spec: object = {}) => ({
   apiVersion: 'svc.internal/v1alpha1',
   kind: 'Environment',
-  metadata: { name: `acme.shop.${id}`, namespace, labels: { case: id } },
+  // Paused: whatever operator other tests bring leaves it alone.
+  metadata: {
+    name: `acme.shop.${id}`,
+    namespace,
+    labels: { case: id },
+    annotations: { [ANNOTATIONS.paused]: 'true' },
+  },
   spec: { organizationId: 'acme', projectId: 'shop', environmentId: id, kind: 'staging', ...spec },
 })
 
@@ -87,6 +93,10 @@ describe('the admission policies', function () {
       await kubectl.must(['delete', '--ignore-not-found', '-f', '-'], manifests)
     })
     await kubectl.must(['apply', '-f', '-'], manifests)
+    // What is tried further down must not pass only because they are not in force yet.
+    await passes(apply(environment(project, 'probe', { deletionProtection: true })))
+    const probe = () => kubectl.run(['-n', project, 'delete', 'environment', 'acme.shop.probe', '--dry-run=server'])
+    await refuses('svc-protected-environments', probe, /deletionProtection is true/)
   })
 
   describe('on Environments', () => {
@@ -266,22 +276,24 @@ describe('the admission policies', function () {
     })
     const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted' }
     const create = (object: object, account: string) => apply(object, as(account), '--dry-run=server')
-    const name = projectNamespace('acme', 'shop')
+    // Of a project that no other test has a namespace of.
+    const name = projectNamespace('acme', `shop-${suffix}`)
+    const labelsOfIt = { ...PROJECT_LABELS, [LABELS.project]: `shop-${suffix}` }
 
     it('let the API server make a project’s namespace, and refuse any other', async () => {
       const refusal = (labels: Record<string, string>, message: RegExp, called = name) =>
         refuses('svc-apiserver-namespaces', () => create(namespace(called, labels), ACCOUNTS.apiServer), message)
-      await passes(create(namespace(name, { ...PROJECT_LABELS, ...restricted }), ACCOUNTS.apiServer))
+      await passes(create(namespace(name, { ...labelsOfIt, ...restricted }), ACCOUNTS.apiServer))
       await refusal(restricted, /only namespaces of projects/)
-      await refusal(PROJECT_LABELS, /restricted Pod Security/)
-      await refusal({ ...PROJECT_LABELS, 'pod-security.kubernetes.io/enforce': 'privileged' }, /restricted/)
-      await refusal({ ...PROJECT_LABELS, ...restricted }, /svc-…/, 'monitoring')
+      await refusal(labelsOfIt, /restricted Pod Security/)
+      await refusal({ ...labelsOfIt, 'pod-security.kubernetes.io/enforce': 'privileged' }, /restricted/)
+      await refusal({ ...labelsOfIt, ...restricted }, /svc-…/, 'monitoring')
     })
 
     it('refuse the operator to make one', () =>
       refuses(
         'svc-operator-namespaces',
-        () => create(namespace(name, { ...PROJECT_LABELS, ...restricted }), ACCOUNTS.operator),
+        () => create(namespace(name, { ...labelsOfIt, ...restricted }), ACCOUNTS.operator),
         /only namespaces of projects/,
       ))
 

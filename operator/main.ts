@@ -19,8 +19,9 @@ const STOP_DEADLINE_MS = 20_000
 /** @returns the exit code */
 const run = async (): Promise<number> => {
   const environment = processEnvironment()
-  const config = operatorConfig(environment, 'kubernetes')
   const env = parseEnv(operatorProcessEnv, environment)
+  const watchIdleMs = env.SERVICE_OPERATOR_WATCH_IDLE_SECONDS * 1000
+  const config = { ...operatorConfig(environment, 'kubernetes'), watchIdleMs }
   const environments = parseEnvironmentsSettings('SERVICE_ENVIRONMENTS', env.SERVICE_ENVIRONMENTS)
   const metricsListen = listenAddress('SERVICE_METRICS_LISTEN', env.SERVICE_METRICS_LISTEN)
   const log = jsonLog(lineBuffer(process.stdout), env.SERVICE_LOG_LEVEL)

@@ -62,11 +62,11 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   })
   const objects = kubernetesObjects(api, NAME)
   const settings = hostSettingsOf(config.namespace, options.environments)
-  const namespaces = clusterNamespaces({ api, objects, log, metrics })
+  const namespaces = clusterNamespaces({ api, objects, log, metrics, watchIdleMs: config.watchIdleMs })
   const recorder = new EventRecorder({ api, controller: 'svc.internal/operator', instance: identity, log, registry })
   const events = environmentEvents(recorder)
   const host = openKubernetesHost({
-    ...{ api, objects, settings, log, metrics },
+    ...{ api, objects, settings, log, metrics, watchIdleMs: config.watchIdleMs },
     onRepair: (instance, message) => events.tell(instance, driftStory(message)),
   })
   const credentials = new KubernetesCredentials(objects, credentialSecrets, async () => ({

@@ -1,6 +1,7 @@
 /** A cluster whose pods, volumes, network and Postgres servers are played, and an operator's own namespace on it. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment, EnvironmentSpec } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { LABELS, labelValue } from '../../crds/metadata.ts'
@@ -113,4 +114,23 @@ export class FakedEnvironment {
     if (operation.outcome === 'failed') throw new Error(`${operation.id} failed: ${operation.message}`)
     return operation.outcome === 'succeeded' && observedGeneration === environment.metadata.generation
   }
+
+  /** Waits until the last thing that was asked for is done. @throws Error when it failed, or was not done in time */
+  async done({ deadlineMs = 120_000, meanwhile, tell }: Patience = {}): Promise<void> {
+    const until = Date.now() + deadlineMs
+    while (!(await this.isDone())) {
+      meanwhile?.()
+      assert.ok(Date.now() < until, `Not done: ${JSON.stringify((await this.get())?.status)}\n${tell?.() ?? ''}`)
+      await sleep(25)
+    }
+  }
+}
+
+/** How somebody waits. */
+export interface Patience {
+  readonly deadlineMs?: number
+  /** Between two looks. */
+  readonly meanwhile?: () => void
+  /** What is said beside the status when the time is over. */
+  readonly tell?: () => string
 }

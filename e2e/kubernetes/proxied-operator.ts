@@ -12,8 +12,10 @@ export interface ProxiedOperator {
 export const proxiedOperator = async (
   faked: Pick<FakedCluster, 'cluster' | 'namespace'>,
   identity: string,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<ProxiedOperator> => {
   const proxy = await startFaultProxy(faked.cluster.kubeconfig)
   const { kubeconfig } = proxy
-  return { proxy, operator: await OperatorProcess.create({ kubeconfig, namespace: faked.namespace, identity }) }
+  const operator = await OperatorProcess.create({ kubeconfig, namespace: faked.namespace, identity, environment })
+  return { proxy, operator }
 }

@@ -69,13 +69,7 @@ describe('two operators', function () {
     }
   }
   const outputs = (): string => contenders.map(({ process }) => process.output.slice(-2000)).join('\n--\n')
-  const done = async (environment: FakedEnvironment): Promise<void> => {
-    const until = Date.now() + 60_000
-    while (!(await environment.isDone())) {
-      assert.ok(Date.now() < until, `Not done: ${JSON.stringify((await environment.get())?.status)}\n${outputs()}`)
-      await sleep(25)
-    }
-  }
+  const done = (environment: FakedEnvironment): Promise<void> => environment.done({ tell: outputs })
   const create = async (): Promise<FakedEnvironment> => {
     const environment = await FakedEnvironment.prepare(faked)
     await environment.ask('create')

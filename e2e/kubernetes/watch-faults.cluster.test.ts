@@ -1,20 +1,24 @@
 /** What the operator watches breaks in every way that networks and servers know: every environment gets where it should be. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { environmentType } from '../../crds/environment-type.ts'
 import { sized } from '../../testkit/full.ts'
-import { type Fault, type FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
+import { compactHistory, historyOf, isForgotten } from '../../testkit/kubernetes/compact-history.ts'
+import type { Fault, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
+import { skipBecause } from '../../testkit/skip-because.ts'
 import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
 import type { OperatorProcess } from './operator-process.ts'
 import { proxiedOperator } from './proxied-operator.ts'
 
-/** Far above what a reflector's back-off adds. */
-const DEADLINE_MS = 120_000
 /** How often a fault strikes before the network is well again. */
 const STRIKES = 12
-const DOWN_MS = sized(10_000, 30_000)
+const DOWN_MS = sized(5_000, 30_000)
+/** How long a watch may be silent: a minute and a half in earnest. */
+const IDLE_SECONDS = 2
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   'connections that are reset': { watch: { kind: 'reset', after: 1 } },
+  'connections that died without a word': { watch: { kind: 'half-open', after: 1 } },
   'streams cut within a line': { watch: { kind: 'cut', afterBytes: 700 } },
   'lines that are half there': { watch: { kind: 'truncated', after: 1 } },
   'lines that are no JSON': { watch: { kind: 'garbage', after: 1 } },
@@ -36,28 +40,25 @@ describe('an operator whose watches break', function () {
 
   before(async function () {
     faked = await fakedCluster(this)
-    ;({ proxy, operator } = await proxiedOperator(faked, 'watcher'))
+    const environment = { SERVICE_OPERATOR_WATCH_IDLE_SECONDS: String(IDLE_SECONDS) }
+    ;({ proxy, operator } = await proxiedOperator(faked, 'watcher', environment))
     started = true
-    await operator.start()
+  })
+  // A new process for each fault: one that was struck often waits longer and longer until it tries again.
+  beforeEach(() => operator.start())
+  afterEach(async () => {
+    if (!started) return
+    assert.ok(operator.running, operator.output.slice(-3000))
+    assert.equal(await operator.stop(), 0, operator.output.slice(-3000))
   })
   after(async () => {
     if (!started) return
-    const code = await operator.stop()
     await proxy.stop()
-    assert.equal(code, 0, operator.output.slice(-3000))
     await faked.assertSound()
   })
-  // Whatever broke: the same process is there all the time.
-  afterEach(() => assert.ok(!started || operator.running, operator.output.slice(-3000)))
 
-  const done = async (environment: FakedEnvironment): Promise<void> => {
-    const until = Date.now() + DEADLINE_MS
-    while (!(await environment.isDone())) {
-      const status = JSON.stringify((await environment.get())?.status)
-      assert.ok(Date.now() < until, `Not done: ${status}\n${operator.output.slice(-3000)}`)
-      await sleep(50)
-    }
-  }
+  const done = (environment: FakedEnvironment): Promise<void> =>
+    environment.done({ tell: () => operator.output.slice(-3000) })
 
   /** A whole life, in which each step needs what the operator hears from watches. */
   const live = async (): Promise<void> => {
@@ -79,6 +80,11 @@ describe('an operator whose watches break', function () {
     assert.ok(values.length > 0, `No metric ${name}`)
     return values.reduce((sum, value) => sum + value, 0)
   }
+  /** Watches that were open before a fault was put in place know nothing of it: they are broken once. */
+  const breakAll = async (): Promise<void> => {
+    await proxy.down()
+    await proxy.up()
+  }
 
   it('undisturbed, it misses nothing', async () => {
     await Promise.all([live(), live(), live()])
@@ -89,9 +95,7 @@ describe('an operator whose watches break', function () {
     it(`lives go their way in spite of ${name}`, async () => {
       const injection = proxy.inject(({ verb }) => verb === 'watch', fault, STRIKES)
       try {
-        // Watches that were open before know nothing of it: they are broken once.
-        await proxy.down()
-        await proxy.up()
+        await breakAll()
         await Promise.all([live(), live(), live()])
         assert.ok(injection.count > 0, 'The fault never struck')
       } finally {
@@ -107,6 +111,21 @@ describe('an operator whose watches break', function () {
     await environment.ask('suspend', { suspended: true })
     await proxy.up()
     await done(environment)
+    await live()
+  })
+
+  it('a history that was compacted meanwhile is caught up with', async function () {
+    const history = historyOf() ?? skipBecause(this, 'SERVICE_TEST_ETCD_URL does not say where the history is')
+    const environments = await Promise.all([1, 2, 3].map(() => FakedEnvironment.prepare(faked)))
+    await Promise.all(environments.map(each => each.ask('create')))
+    await Promise.all(environments.map(done))
+    const { resourceVersion } = await faked.store.list(environmentType)
+    await proxy.down()
+    await Promise.all(environments.map(each => each.ask('suspend', { suspended: true })))
+    await compactHistory(history)
+    assert.ok(await isForgotten(history, resourceVersion), 'What the operator saw last is still there')
+    await proxy.up()
+    await Promise.all(environments.map(done))
     await live()
   })
 })

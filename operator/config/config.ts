@@ -17,6 +17,8 @@ export interface OperatorConfig {
   readonly defaults: DefaultFigures
   /** Waits between attempts to reach the store again; by default those for a store that thousands share. */
   readonly reconnect?: BackoffPolicy
+  /** How long a watch may be silent until it is opened anew. */
+  readonly watchIdleMs?: number
 }
 
 /** A preview is swept this long after its expiry: a renewal that was acknowledged in the last second is seen before. */

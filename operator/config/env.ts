@@ -61,6 +61,12 @@ export const operatorEnv = z.object({
 export const operatorProcessEnv = z.object({
   SERVICE_METRICS_LISTEN: hostAndPort.default('127.0.0.1:9464').describe('Where /metrics, /livez and /readyz listen'),
   SERVICE_LOG_LEVEL: z.enum(LOG_LEVELS).default('info').describe('The lowest level that is logged'),
+  SERVICE_OPERATOR_WATCH_IDLE_SECONDS: count(
+    2,
+    3600,
+    90,
+    'How long a watch of the cluster may be silent until it is opened anew: a connection that died without a word looks like that. The API server sends something once a minute',
+  ),
   SERVICE_OPERATOR_IDENTITY: z
     .string()
     .regex(/^[\w.-]{1,200}$/, 'must be letters, digits, -, _ and .')

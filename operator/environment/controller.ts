@@ -113,6 +113,7 @@ const source = (context: OperatorContext, metrics: ControlMetrics) => {
     log,
     metrics,
     backoff: config.reconnect,
+    idleTimeoutMs: config.watchIdleMs,
     name: 'operator/Environment',
   })
   if (!config.readsCache) return { store: context.store, reader: freshReader(context.store), cache, reflector }

@@ -16,6 +16,8 @@ export interface ClusterNamespacesOptions {
   readonly objects: KubernetesObjects
   readonly log: Log
   readonly metrics?: ControlMetrics | undefined
+  /** How long the watch may be silent until it is opened anew. */
+  readonly watchIdleMs?: number | undefined
 }
 
 /** The cluster's namespaces, from a cache of their labels. */
@@ -28,10 +30,13 @@ export interface ClusterNamespaces extends Namespaces {
 }
 
 export const clusterNamespaces = (options: ClusterNamespacesOptions): ClusterNamespaces => {
-  const { api, objects, log, metrics } = options
+  const { api, objects, log, metrics, watchIdleMs: idleTimeoutMs } = options
   const cache = new Cache<Namespace>({ log })
   const name = 'operator/Namespace'
-  const reflector = new Reflector({ ...objectSource(api, NAMESPACES, labelsOnly), sink: cache, log, metrics, name })
+  const reflector = new Reflector({
+    ...objectSource(api, NAMESPACES, labelsOnly),
+    ...{ sink: cache, log, metrics, name, idleTimeoutMs },
+  })
   const stopping = new AbortController()
   return {
     name,

@@ -42,7 +42,7 @@ export interface ReflectorOptions<R extends Resource> {
   /** A list that takes longer is given up and made again. */
   readonly listDeadlineMs?: number
   /** A watch that is silent for longer, bookmarks included, is opened anew from where it was. */
-  readonly idleTimeoutMs?: number
+  readonly idleTimeoutMs?: number | undefined
 }
 
 /** A watch that lasted this long clears the back-off. */

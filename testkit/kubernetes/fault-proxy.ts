@@ -208,7 +208,10 @@ export const startFaultProxy = async (kubeconfig: string): Promise<FaultProxy> =
   const up = (): Promise<void> =>
     new Promise((resolve, reject) => {
       server.once('error', reject)
-      server.listen(port, '127.0.0.1', () => resolve())
+      server.listen(port, '127.0.0.1', () => {
+        server.off('error', reject)
+        resolve()
+      })
     })
   const down = (): Promise<void> =>
     new Promise(resolve => {

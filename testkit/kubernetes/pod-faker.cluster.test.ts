@@ -89,8 +89,8 @@ describe('the pod faker', function () {
     await cluster.objects.create(POD, {
       metadata: { namespace: podKey.namespace, name },
       spec: {
-        // Nothing but the faker takes it to a node.
-        schedulerName: 'nobody',
+        // Nothing but this faker takes it to a node.
+        schedulerName: pods.node,
         containers: [{ name: 'postgres', image: 'none' }],
       },
     })

@@ -164,7 +164,7 @@ export class PodFaker {
     }
     const { namespaces } = this.#options
     if (namespaces?.includes(pod.metadata!.namespace!) === false) return
-    if (pod.spec?.nodeName !== undefined && pod.spec.nodeName !== this.node) return
+    if (!this.#isOurs(pod.spec)) return
     const known = this.#pods.get(uid)
     if (known === undefined) {
       // One that an earlier faker started runs on.
@@ -173,6 +173,12 @@ export class PodFaker {
       this.#pods.set(uid, { pod, stage: ready ? 'running' : 'new', restarts: 0, ip })
     } else known.pod = pod
     this.#advance(this.#pods.get(uid)!)
+  }
+
+  /** It is on our node; or on none, and not meant for the scheduler of somebody else. */
+  #isOurs({ nodeName, schedulerName }: Partial<NonNullable<V1Pod['spec']>> = {}): boolean {
+    if (nodeName !== undefined) return nodeName === this.node
+    return schedulerName === undefined || schedulerName === 'default-scheduler' || schedulerName === this.node
   }
 
   #advance(faked: FakedPod): void {

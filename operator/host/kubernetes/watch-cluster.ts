@@ -22,6 +22,8 @@ export interface WatchOptions {
   readonly log: Log
   readonly metrics?: ControlMetrics | undefined
   readonly now?: () => Date
+  /** How long a watch may be silent until it is opened anew. */
+  readonly watchIdleMs?: number | undefined
   /** Told of everything that somebody changed and that was put right, in a sentence. */
   readonly onRepair?: (instance: { readonly key: ResourceKey; readonly uid: string }, message: string) => void
 }
@@ -62,6 +64,7 @@ export const watchCluster = (
       sink: cache,
       log,
       metrics,
+      idleTimeoutMs: options.watchIdleMs,
     })
     cache.subscribe(({ object, old }) => {
       happened(object, namespaceOf(object))
