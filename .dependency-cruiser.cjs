@@ -155,6 +155,12 @@ module.exports = {
       { path: PRODUCTION, pathNot: ['^runtime/kubernetes/', TEST_CODE] },
       { path: npm(['undici']) },
     ),
+    rule(
+      'nodemailer-in-mail-only',
+      'how letters travel is a detail of apiserver/mail',
+      { path: PRODUCTION, pathNot: ['^apiserver/mail/', TEST_CODE] },
+      { path: npm(['nodemailer']) },
+    ),
     rule('nobody-imports-a-main', 'a main composes and starts; what others need stands elsewhere', {}, { path: '(^|/)main\\.ts$' }),
     rule('no-test-code-in-production', 'production code knows no test', below(PRODUCTION), { path: TEST_CODE }),
     rule(

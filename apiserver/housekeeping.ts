@@ -4,6 +4,7 @@ import type { LoginSettings } from './commands/login/dependencies.ts'
 import { sweepAttempts } from './store/attempts.ts'
 import type { Database } from './store/database.ts'
 import { sweepKeys } from './store/idempotency.ts'
+import { sweepLetters } from './store/mail-outbox.ts'
 import { sweepSessions } from './store/sessions.ts'
 import { sweepFailures } from './store/sign-in-failures.ts'
 
@@ -20,6 +21,7 @@ export const startHousekeeping = (database: Database, login: LoginSettings, log:
     ['sessions', () => sweepSessions(database, login.sessions)],
     ['attempts', () => sweepAttempts(database)],
     ['failed sign-ins', () => sweepFailures(database)],
+    ['letters', () => sweepLetters(database)],
   ]
   let running: Promise<void> = Promise.resolve()
   const sweepAll = async (): Promise<void> => {

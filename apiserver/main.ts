@@ -34,7 +34,13 @@ const run = async (): Promise<void> => {
   opened.defer(() => metrics.stop())
   log.info({ url: metrics.url }, 'Metrics listen')
   const server = await startApiServer(
-    { ...config, databaseUrl: env.SERVICE_DATABASE_URL, masterKey, ...(reconnect && { reconnect }) },
+    {
+      ...config,
+      databaseUrl: env.SERVICE_DATABASE_URL,
+      masterKey,
+      previousMasterKeys: previous,
+      ...(reconnect && { reconnect }),
+    },
     { ...ports, log, registry },
   )
   opened.defer(() => server.stop())

@@ -1,5 +1,6 @@
 /** Composes the API server: configuration and ports in, a running service out. */
 import { Gauge, type Registry } from 'prom-client'
+import { createSealer } from '../lib/credentials/seal.ts'
 import type { BackoffPolicy } from '../runtime/controller/backoff.ts'
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
@@ -33,6 +34,8 @@ import { Limits } from './http/limits.ts'
 import { pagesRouter } from './http/pages.ts'
 import type { ReadinessCheck } from './http/readiness.ts'
 import { Traffic } from './http/traffic.ts'
+import { openMailTransport } from './mail/open-mail-transport.ts'
+import { startMail } from './mail/start-mail.ts'
 import { rowsAgree } from './projector/rows-agree.ts'
 import { HANDLERS } from './routes/index.ts'
 import { checkServingRole } from './store/check-serving-role.ts'
@@ -47,6 +50,8 @@ export interface ApiServerInstance extends ApiServerConfig {
   /** As the role that serves. */
   readonly databaseUrl: string
   readonly masterKey: Buffer
+  /** Earlier ones, which only open what they sealed. */
+  readonly previousMasterKeys?: readonly Buffer[]
   /** How long a start waits for a database that is away, because somebody brings it back; by default not at all. */
   readonly databasePatienceMs?: number
   /** Waits between attempts to reach the resource store again; by default those for a store that thousands share. */
@@ -191,6 +196,7 @@ const httpServer = (
 export const startApiServer = async (config: ApiServerInstance, ports: ApiServerPorts): Promise<RunningApiServer> => {
   const { log, registry, store } = ports
   const { databaseUrl, operatorNamespace } = config
+  const transport = config.mail === undefined ? undefined : await openMailTransport(config.mail)
   const migrations = await readMigrations(MIGRATIONS_FOLDER)
   const patienceMs = config.databasePatienceMs ?? 0
   await untilBack(() => assertMigrated(databaseUrl, migrations), patienceMs)
@@ -225,16 +231,24 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   }
   const settings = loginSettingsOf(config)
   const hasher = new PasswordHasher(log, registry)
+  const sealer = createSealer({ current: config.masterKey, previous: config.previousMasterKeys ?? [] })
+  const mail = startMail({ transport, database, sealer, consoleUrl: config.consoleUrl, log, registry })
   const housekeeping = startHousekeeping(database, settings, log)
   const release = async (): Promise<void> => {
-    await Promise.all([dispatch.stop(), housekeeping.stop(), written.lastUsed.flush(), written.agentRequests.flush()])
+    await Promise.all([
+      dispatch.stop(),
+      mail.stop(),
+      housekeeping.stop(),
+      written.lastUsed.flush(),
+      written.agentRequests.flush(),
+    ])
     hasher.stop()
     await database.stop()
   }
   const server = httpServer(config, ports, written, database, stopping =>
     contextOf(config, ports, database, dispatch, {
       agentRequests: written.agentRequests,
-      login: { database, log, hasher, settings },
+      login: { database, log, hasher, settings, mailbox: mail.mailbox },
       readiness: readinessChecks(database, synced, ports),
       stopping,
     }),

@@ -150,6 +150,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
         ...apiConfig,
         databaseUrl: urls.serving,
         masterKey: keyring.current,
+        previousMasterKeys: keyring.previous,
         databasePatienceMs: DATABASE_BACK_MS,
         operatorNamespace: operatorSettings.namespace,
         reconnect: QUICK_RECONNECT_BACKOFF,

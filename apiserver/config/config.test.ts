@@ -46,6 +46,9 @@ describe('the API server’s configuration', () => {
     ['SERVICE_PUBLIC_URL', 'ftp://example.com'],
     ['SERVICE_PLAN_STORAGE', '10 GB'],
     ['SERVICE_LOG_LEVEL', 'loud'],
+    ['SERVICE_CONSOLE_URL', 'console.example.com'],
+    ['SERVICE_MAIL_WEBHOOK_URL', 'http://relay.example.com/letters'],
+    ['SERVICE_DEFAULT_SMTP_PORT', '0'],
   ]
   for (const [variable, value] of bad)
     it(`refuses ${variable}=${value} and names it`, () => {
@@ -54,4 +57,66 @@ describe('the API server’s configuration', () => {
         (error: unknown) => error instanceof ConfigError && error.message.includes(variable),
       )
     })
+
+  describe('of mail', () => {
+    const CONSOLE = { SERVICE_CONSOLE_URL: 'https://console.example.com/' }
+    const RELAY = {
+      SERVICE_MAIL_WEBHOOK_URL: 'https://relay.example.com/letters',
+      SERVICE_MAIL_WEBHOOK_TOKEN: 'secret',
+    }
+    const SMTP = {
+      SERVICE_DEFAULT_SMTP_HOST: 'mail.example.com',
+      SERVICE_DEFAULT_SMTP_ADMIN_EMAIL: 'service@example.com',
+    }
+
+    it('is none by default, nor with half of what SMTP needs', () => {
+      const { SERVICE_DEFAULT_SMTP_HOST: host, SERVICE_DEFAULT_SMTP_ADMIN_EMAIL: sender } = SMTP
+      assert.equal(apiServerConfig({}).mail, undefined)
+      assert.equal(apiServerConfig({ SERVICE_DEFAULT_SMTP_HOST: host }).mail, undefined)
+      assert.equal(apiServerConfig({ SERVICE_DEFAULT_SMTP_ADMIN_EMAIL: sender }).mail, undefined)
+    })
+
+    it('takes the relay before SMTP', () => {
+      const { mail, consoleUrl } = apiServerConfig({ ...CONSOLE, ...RELAY, ...SMTP })
+      assert.deepEqual(mail, {
+        by: 'webhook',
+        url: 'https://relay.example.com/letters',
+        token: 'secret',
+        caFile: undefined,
+      })
+      assert.equal(consoleUrl, 'https://console.example.com')
+    })
+
+    it('begins with TLS at port 465 and asks for STARTTLS at every other', () => {
+      for (const [port, implicitTls] of [
+        [undefined, false],
+        ['587', false],
+        ['465', true],
+        ['25', false],
+        ['2465', false],
+      ] as const) {
+        const { mail } = apiServerConfig({ ...CONSOLE, ...SMTP, SERVICE_DEFAULT_SMTP_PORT: port })
+        assert.ok(mail?.by === 'smtp')
+        assert.deepEqual([mail.port, mail.implicitTls], [Number(port ?? 587), implicitTls])
+      }
+    })
+
+    const refused: readonly (readonly [environment: Record<string, string>, variable: string])[] = [
+      [RELAY, 'SERVICE_CONSOLE_URL'],
+      [SMTP, 'SERVICE_CONSOLE_URL'],
+      [{ ...CONSOLE, ...RELAY, SERVICE_MAIL_WEBHOOK_TOKEN: '' }, 'SERVICE_MAIL_WEBHOOK_TOKEN'],
+      [
+        { ...CONSOLE, ...SMTP, SERVICE_DEFAULT_SMTP_ADMIN_EMAIL: 'Service <s@e.com>' },
+        'SERVICE_DEFAULT_SMTP_ADMIN_EMAIL',
+      ],
+      [{ ...CONSOLE, ...SMTP, SERVICE_DEFAULT_SMTP_USER: 'service' }, 'SERVICE_DEFAULT_SMTP_PASSWORD'],
+    ]
+    for (const [environment, variable] of refused)
+      it(`is refused with a word about ${variable}: ${Object.keys(environment).join(' ')}`, () => {
+        assert.throws(
+          () => apiServerConfig(environment),
+          (error: unknown) => error instanceof ConfigError && error.message.includes(variable),
+        )
+      })
+  })
 })

@@ -6,6 +6,7 @@ import { type ListenAddress, listenAddress } from '../../runtime/config/listen-a
 import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
 import type { LogLevel } from '../../runtime/log/json-log.ts'
 import { type ApiServerEnv, apiServerEnv } from './env.ts'
+import { type MailConfig, mailConfig } from './mail.ts'
 import { parseNetworks, type TrustedNetworks } from './trusted-networks.ts'
 
 /** The built-in login. Lives are in seconds. */
@@ -51,6 +52,10 @@ export interface ApiServerConfig {
   readonly metricsListen: ListenAddress
   /** Without a slash at its end; empty: links in problems are relative. */
   readonly publicUrl: string
+  /** Without a slash at its end; empty: links to the console are relative. */
+  readonly consoleUrl: string
+  /** undefined: no mail. Holds secrets: never logged. */
+  readonly mail: MailConfig | undefined
   readonly logLevel: LogLevel
   readonly trustedProxies: TrustedNetworks
   readonly publicSignup: boolean
@@ -109,6 +114,8 @@ export const apiServerConfig = (environment: Environment): ApiServerConfig => {
     listen: listenAddress('SERVICE_LISTEN', env.SERVICE_LISTEN),
     metricsListen: listenAddress('SERVICE_METRICS_LISTEN', env.SERVICE_METRICS_LISTEN),
     publicUrl: (env.SERVICE_PUBLIC_URL ?? '').replace(/\/+$/, ''),
+    consoleUrl: (env.SERVICE_CONSOLE_URL ?? '').replace(/\/+$/, ''),
+    mail: mailConfig(env),
     logLevel: env.SERVICE_LOG_LEVEL,
     trustedProxies: networks(env.SERVICE_TRUSTED_PROXIES),
     publicSignup: env.SERVICE_PUBLIC_SIGNUP === '1',

@@ -29,6 +29,10 @@ export const apiServerEnv = z.object({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe('The base URL that clients use; makes links in problem documents absolute'),
+  SERVICE_CONSOLE_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('The base URL of the console, which links in letters open; needed where mail is configured'),
   SERVICE_LOG_LEVEL: z.enum(LOG_LEVELS).default('info').describe('The lowest level that is logged'),
   SERVICE_TRUSTED_PROXIES: z
     .string()
@@ -70,6 +74,34 @@ export const apiServerEnv = z.object({
   SERVICE_SESSION_ROTATE_SECONDS: count(1, 86_400, 900).describe(
     'How long a session keeps its token until it gets the next',
   ),
+  SERVICE_MAIL_WEBHOOK_URL: z
+    .url({ protocol: /^https$/ })
+    .optional()
+    .describe('An https:// relay that takes letters as JSON {to, subject, text, html}; it goes before SMTP'),
+  SERVICE_MAIL_WEBHOOK_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable ASCII without blanks')
+    .optional()
+    .describe('The bearer that the relay asks for'),
+  SERVICE_DEFAULT_SMTP_HOST: z
+    .string()
+    .regex(/^[A-Za-z0-9.:_-]{1,253}$/, 'must be the name or the address of a server')
+    .optional()
+    .describe('A mail server, over TLS only; letters go there where no relay is set'),
+  SERVICE_DEFAULT_SMTP_PORT: count(1, 65_535, 587).describe(
+    'Its port: 465 begins with TLS, with any other one the server must offer STARTTLS',
+  ),
+  SERVICE_DEFAULT_SMTP_USER: z.string().min(1).max(1024).optional().describe('Whom to sign in as there'),
+  SERVICE_DEFAULT_SMTP_PASSWORD: z.string().min(1).max(4096).optional().describe('The password for that'),
+  SERVICE_DEFAULT_SMTP_ADMIN_EMAIL: z
+    .string()
+    .optional()
+    .describe('The address that letters are from; without it SMTP is not used'),
+  SERVICE_MAIL_CA_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file with the authorities of a private relay or mail server, trusted beside the usual ones'),
   SERVICE_STOP_GRACE_SECONDS: count(0, 300, 5).describe(
     'How long a stopping server still answers while connections are open, so that their clients and load balancers notice',
   ),

@@ -43,6 +43,19 @@ export const countAttempt = async (
   return row.allowed ? { ...row, retryAfterSeconds: 0 } : row
 }
 
+const TURN = `insert into attempts as a (bucket, key, hits, expires_at)
+  values ($1, $2, array[now()], now() + make_interval(secs => $3))
+  on conflict (bucket, key) do update set
+    hits = array[greatest(now(), a.hits[cardinality(a.hits)] + make_interval(secs => $3))],
+    expires_at = greatest(now(), a.hits[cardinality(a.hits)] + make_interval(secs => $3)) + make_interval(secs => $3)
+  returning hits[1] as at`
+/** Takes somebody's next turn, where turns are so many seconds apart: now, or when those before have had theirs. */
+export const takeTurn = async (sql: Sql, bucket: string, who: string, secondsApart: number): Promise<Date> => {
+  const row = await sql.row<{ at: Date }>(TURN, [bucket, keyOf(who), secondsApart])
+  if (row === undefined) throw new Error('A turn was not taken')
+  return row.at
+}
+
 const SWEEP = `delete from attempts where ctid = any (array(
   select ctid from attempts where expires_at <= now() limit 5000 for update skip locked))`
 /** Forgets what no window reaches any more. */

@@ -177,6 +177,34 @@ leases constraint leases_pkey PRIMARY KEY (name)
 grant insert on leases to svc_api
 grant select on leases to svc_api
 grant update on leases to svc_api
+mail_outbox.id text not null
+mail_outbox.kind text not null
+mail_outbox.about text not null
+mail_outbox.recipient text not null
+mail_outbox.parameters jsonb not null
+mail_outbox.sealed_secret text
+mail_outbox.state text not null
+mail_outbox.attempts integer not null default 0
+mail_outbox.next_attempt_at timestamp(3) with time zone not null
+mail_outbox.expires_at timestamp(3) with time zone not null
+mail_outbox.lease text
+mail_outbox.leased_until timestamp(3) with time zone
+mail_outbox.last_error text
+mail_outbox.created_at timestamp(3) with time zone not null default now()
+mail_outbox.settled_at timestamp(3) with time zone
+mail_outbox constraint mail_outbox_check CHECK (((state = 'waiting'::text) OR (sealed_secret IS NULL)))
+mail_outbox constraint mail_outbox_check1 CHECK (((state = 'waiting'::text) OR (lease IS NULL)))
+mail_outbox constraint mail_outbox_id_check CHECK ((id ~ '^let_[0-9a-z]{20,40}$'::text))
+mail_outbox constraint mail_outbox_kind_check CHECK ((kind = ANY (ARRAY['magic_link'::text, 'magic_link_notice'::text, 'password_reset'::text, 'invitation'::text])))
+mail_outbox constraint mail_outbox_pkey PRIMARY KEY (id)
+mail_outbox constraint mail_outbox_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'sent'::text, 'given_up'::text, 'withdrawn'::text, 'unwanted'::text])))
+CREATE INDEX mail_outbox_about ON public.mail_outbox USING btree (kind, about) WHERE (state = 'waiting'::text)
+CREATE INDEX mail_outbox_by_age ON public.mail_outbox USING btree (created_at)
+CREATE INDEX mail_outbox_waiting ON public.mail_outbox USING btree (next_attempt_at) WHERE (state = 'waiting'::text)
+grant delete on mail_outbox to svc_api
+grant insert on mail_outbox to svc_api
+grant select on mail_outbox to svc_api
+grant update on mail_outbox to svc_api
 memberships.organization_id text not null
 memberships.user_id text not null
 memberships.role text not null

@@ -6,7 +6,7 @@ const TIME_CHARACTERS = 10
 const RANDOM_BYTES = 10
 
 /** What an id is of; the word before its underscore. */
-export type IdPrefix = 'key' | 'op' | 'rot' | 'ses' | 'tok' | 'usr'
+export type IdPrefix = 'inv' | 'key' | 'let' | 'op' | 'rot' | 'ses' | 'tok' | 'usr'
 
 const encode = (value: bigint, length: number): string => {
   let text = ''

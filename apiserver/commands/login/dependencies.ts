@@ -2,6 +2,7 @@
 import type { Log } from '../../../runtime/log/log.ts'
 import type { SessionSettings } from '../../auth/authenticate/session.ts'
 import type { PasswordHasher } from '../../auth/passwords/password-hasher.ts'
+import type { Mailbox } from '../../mail/post-letter.ts'
 import type { Database } from '../../store/database.ts'
 import type { LockoutSettings } from '../../store/sign-in-failures.ts'
 
@@ -15,4 +16,6 @@ export interface LoginDependencies {
   readonly log: Log
   readonly hasher: PasswordHasher
   readonly settings: LoginSettings
+  /** undefined: mail is not configured. */
+  readonly mailbox: Mailbox | undefined
 }
