@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { silentLog } from '../../runtime/log/log.ts'
+import { StoreError } from '../../runtime/store/store-error.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from '../../testkit/control-plane-database.ts'
 import { eventually } from '../../testkit/dispatch-world.ts'
 import { insertOrganization } from '../store/organizations.ts'
@@ -67,6 +68,25 @@ describe('the remover of project namespaces', () => {
     start()
     await eventually(wishes, rows => rows.length === 0, 'no wish is left')
     assert.equal(asked.length, 3)
+  })
+
+  it('removes all the others while one cannot be removed', async () => {
+    for (const id of ['goes', 'too']) await remove(id)
+    answer = async () => {
+      if (asked.at(-1) === 'svc-acme-goes') throw new StoreError('Forbidden', 'Cannot list claims')
+      return 'removed'
+    }
+    start()
+    await eventually(wishes, rows => rows.length === 1, 'only the wish of the one is left')
+    assert.ok(asked.includes('svc-acme-too'))
+    const tried = asked.length
+    await eventually(
+      async () => asked.length,
+      count => count > tried,
+      'the one is tried again',
+    )
+    answer = async () => 'removed'
+    await eventually(wishes, rows => rows.length === 0, 'no wish is left')
   })
 
   it('lets go of the namespace of a project that was put again, and has who puts it wait while one goes', async () => {

@@ -24,10 +24,12 @@ export const startNamespaceRemover = (options: NamespaceRemoverOptions): (() => 
   let stopped = false
   const look = async (): Promise<void> => {
     try {
-      while (!stopped && (await removeOne(options)));
+      // One that cannot be removed keeps none of the others waiting.
+      const failed: string[] = []
+      while (!stopped && (await removeOne(options, failed)));
     } catch (error) {
       if (!(error instanceof LeaseLostError))
-        log.warn({ err: error }, 'The namespace of a deleted project could not be removed; it is tried again')
+        log.warn({ err: error }, 'The namespaces of deleted projects could not be looked at; it is tried again')
     }
   }
   const begin = (): void => {
@@ -42,12 +44,17 @@ export const startNamespaceRemover = (options: NamespaceRemoverOptions): (() => 
   }
 }
 
-/** @returns whether there may be more. The row stays locked until the cluster has answered: nobody makes it anew meanwhile. */
-const removeOne = ({ namespaces, fenced, leads, log }: NamespaceRemoverOptions): Promise<boolean> =>
+/** @returns whether there may be more; what failed is added to `failed`. The row stays locked until the cluster has answered: nobody makes it anew meanwhile. */
+const removeOne = ({ namespaces, fenced, leads, log }: NamespaceRemoverOptions, failed: string[]): Promise<boolean> =>
   fenced(async sql => {
-    const project = await lockLeavingProject(sql)
+    const project = await lockLeavingProject(sql, failed)
     if (project === undefined || !leads()) return false
-    const removal = await namespaces.remove(project)
+    const removal = await namespaces.remove(project).catch((error: unknown) => {
+      failed.push(project.namespace)
+      log.warn({ ...project, err: error }, 'The namespace of a deleted project could not be removed; it is tried again')
+      return undefined
+    })
+    if (removal === undefined) return true
     await markNamespaceSettled(sql, project.organizationId, project.projectId)
     if (removal === 'removed') log.info({ ...project }, 'Removed the namespace of a deleted project')
     else if (removal !== 'absent')

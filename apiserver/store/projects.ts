@@ -88,9 +88,11 @@ export const deleteProject = async (sql: Sql, organizationId: string, projectId:
 export type LeavingProject = Pick<ProjectRow, 'organizationId' | 'projectId' | 'namespace'>
 
 const LEAVING = `select organization_id as "organizationId", project_id as "projectId", namespace from projects
-  where remove_namespace and deleted_at is not null order by deleted_at limit 1 for update skip locked`
-/** The next one, locked: whoever puts that project again waits. */
-export const lockLeavingProject = (sql: Sql): Promise<LeavingProject | undefined> => sql.row<LeavingProject>(LEAVING)
+  where remove_namespace and deleted_at is not null and namespace <> all($1::text[])
+  order by deleted_at limit 1 for update skip locked`
+/** The next one, but for these namespaces; locked: whoever puts that project again waits. */
+export const lockLeavingProject = (sql: Sql, except: readonly string[]): Promise<LeavingProject | undefined> =>
+  sql.row<LeavingProject>(LEAVING, [except])
 
 const SETTLED = 'update projects set remove_namespace = false where organization_id = $1 and project_id = $2'
 /** Its namespace is gone, or stays for good. */
