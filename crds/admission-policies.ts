@@ -47,7 +47,7 @@ const forEverybody: readonly Policy[] = [
   {
     name: 'svc-protected-environments',
     description:
-      'Nobody deletes an Environment with deletionProtection. In a namespace that is being deleted already it lets them go: its claims stay with the operator’s finalizer',
+      'Nobody deletes an Environment with deletionProtection. In a namespace that is being deleted already it lets them go: the volumes of what is to be retained stay',
     rule: { group: GROUP, resource: 'environments', operations: ['DELETE'] },
     validations: [
       {
