@@ -16,6 +16,8 @@ export const LABELS = {
   uid: `${GROUP}/uid`,
   /** On a claim and a volume whose data outlives its environment. */
   retained: `${GROUP}/retained`,
+  /** On the pod of an instance: the kind of its environment, by which an admin exposes some and not others. */
+  kind: `${GROUP}/kind`,
   managedBy: 'app.kubernetes.io/managed-by',
   app: 'app.kubernetes.io/name',
 } as const

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import { ENVIRONMENT_KINDS, type EnvironmentKind } from '../../../lib/model/environment.ts'
 import { sized } from '../../../testkit/full.ts'
 import type { InstanceRef } from '../host.ts'
 import { buildClaim } from './build-claim.ts'
 import { buildFilesSecret, filesIn } from './build-files-secret.ts'
-import { buildNetworkPolicy } from './build-network-policy.ts'
+import { buildExposurePolicy, buildNetworkPolicy } from './build-network-policy.ts'
 import { buildRoleBindings, buildServiceAccount } from './build-project-objects.ts'
 import { buildService } from './build-service.ts'
 import { buildStatefulSet } from './build-stateful-set.ts'
@@ -285,9 +286,8 @@ describe('the Secret with the server’s files', () => {
 })
 
 describe('the network policy', () => {
-  const rules = (exposed: boolean) => buildNetworkPolicy('ns', { operatorNamespace: 'svc-system', exposed }).spec
   it('lets the namespace and the control plane in, and nobody out', () => {
-    assert.deepEqual(rules(false), {
+    assert.deepEqual(buildNetworkPolicy('ns', 'svc-system').spec, {
       podSelector: { matchLabels: { 'app.kubernetes.io/name': 'svc-postgres' } },
       policyTypes: ['Ingress', 'Egress'],
       ingress: [
@@ -303,8 +303,24 @@ describe('the network policy', () => {
     })
   })
 
-  it('lets everybody in where environments are exposed', () => {
-    assert.deepEqual(rules(true)?.ingress, [{ ports: [{ port: 5432, protocol: 'TCP' }] }])
+  it('lets everybody in to the kinds that are exposed, and to the pods of no other', () => {
+    const { name } = buildNetworkPolicy('ns', 'svc-system').metadata!
+    const { metadata, spec } = buildExposurePolicy('ns', ['preview'])
+    assert.notEqual(metadata?.name, name)
+    assert.deepEqual(spec?.ingress, [{ ports: [{ port: 5432, protocol: 'TCP' }] }])
+    const selects = (kind: EnvironmentKind): boolean => {
+      const labels = build(wanted({ spec: { ...SPEC, kind } })).spec!.template.metadata!.labels!
+      const { matchLabels = {}, matchExpressions = [] } = spec!.podSelector!
+      return (
+        Object.entries(matchLabels).every(([label, value]) => labels[label] === value) &&
+        matchExpressions.every(({ key, operator, values }) => operator === 'In' && values!.includes(labels[key] ?? ''))
+      )
+    }
+    assert.deepEqual(ENVIRONMENT_KINDS.filter(selects), ['preview'])
+  })
+
+  it('lets nobody in by a policy from a time when some were exposed', () => {
+    assert.deepEqual(buildExposurePolicy('ns', []).spec?.ingress, [])
   })
 })
 

@@ -1,6 +1,6 @@
 /** The StatefulSet of an instance: replicas 0 or 1, restarted by the operator alone. Pure. */
 import type { V1Container, V1PodSpec, V1PodTemplateSpec, V1Volume } from '@kubernetes/client-node'
-import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import { ANNOTATIONS, LABELS } from '../../../crds/metadata.ts'
 import { SERVICE_ACCOUNT } from './build-project-objects.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
 import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
@@ -44,6 +44,12 @@ export const buildStatefulSet = (
   },
 })
 
+/** What a pod is found by: as an instance's, and as one of its kind. */
+export const podLabels = (names: InstanceNames, { spec }: Wanted): Readonly<Record<string, string>> => ({
+  ...names.labels,
+  [LABELS.kind]: spec.kind,
+})
+
 const template = (
   names: InstanceNames,
   wanted: Wanted,
@@ -51,7 +57,7 @@ const template = (
   settings: KubernetesHostSettings,
 ): V1PodTemplateSpec => ({
   metadata: {
-    labels: names.labels,
+    labels: podLabels(names, wanted),
     annotations: { ...names.annotations, [ANNOTATIONS.figures]: figuresText(wanted.spec) },
   },
   spec: {

@@ -54,7 +54,8 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
     return Math.min(claimLookMs, pod === undefined ? Infinity : await judgeSurroundings(world, instance, pod))
   }
   const filesLookMs = await keepFiles(world, instance, wanted)
-  const podLookMs = pod === undefined ? await missPod(world, instance) : await keepPod(world, instance, wanted, pod)
+  const podLookMs =
+    pod === undefined ? await missPod(world, instance, wanted) : await keepPod(world, instance, wanted, pod)
   return Math.min(claimLookMs, filesLookMs, podLookMs)
 }
 
@@ -100,7 +101,7 @@ const keepFiles = async (world: ClusterWorld, instance: KnownInstance, wanted: W
   return instance.filesDueAt - now
 }
 
-const missPod = async (world: ClusterWorld, instance: KnownInstance): Promise<number> => {
+const missPod = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted): Promise<number> => {
   const now = world.now().getTime()
   instance.missingSince ??= now
   const missingMs = now - instance.missingSince
@@ -112,7 +113,7 @@ const missPod = async (world: ClusterWorld, instance: KnownInstance): Promise<nu
           message: `The pod ${instance.names.pod} is not made; the events of StatefulSet ${instance.names.name} say why`,
         }
   if (missingMs < POD_MISSING_MS) return POD_MISSING_MS - missingMs
-  await relabelPod(world, instance.names)
+  await relabelPod(world, instance.names, wanted)
   return missingMs < POD_NOT_CREATED_MS ? POD_MISSING_MS : jittered(OUTSIDE_EVERY_MS)
 }
 
@@ -120,7 +121,7 @@ const keepPod = async (world: ClusterWorld, instance: KnownInstance, wanted: Wan
   const { names } = instance
   instance.missingSince = undefined
   const lookMs = await judgeSurroundings(world, instance, pod)
-  await relabelPod(world, names)
+  await relabelPod(world, names, wanted)
   if (pod.metadata?.deletionTimestamp !== undefined) return lookMs
   const statefulSet = world.statefulSets.get(keyIn(names, names.name))
   if (isRestartDue(wanted, pod) || isStuck(statefulSet, pod)) {

@@ -1,10 +1,12 @@
 /** How an instance's Postgres stops, and how it is known that it stopped well. */
 import { ANNOTATIONS, STOP_WITNESS_FINALIZER } from '../../../crds/metadata.ts'
 import { isStoreError } from '../../../runtime/store/store-error.ts'
+import { podLabels } from './build-stateful-set.ts'
 import { type ClusterWorld, isOurPod, keyIn } from './cluster-world.ts'
 import type { InstanceNames } from './instance-names.ts'
 import { exitOf, hasRun } from './judge-pod.ts'
 import type { Pod } from './object-types.ts'
+import type { Wanted } from './wanted.ts'
 
 const finalizersOf = (pod: Pod): readonly string[] => pod.metadata?.finalizers ?? []
 
@@ -66,12 +68,13 @@ export const forgetStop = async (world: ClusterWorld, names: InstanceNames): Pro
 }
 
 /** A pod whose labels were changed is let go by its StatefulSet, which then cannot make another of the same name. */
-export const relabelPod = async (world: ClusterWorld, names: InstanceNames): Promise<void> => {
+export const relabelPod = async (world: ClusterWorld, names: InstanceNames, wanted: Wanted): Promise<void> => {
+  const labels = podLabels(names, wanted)
   const key = keyIn(names, names.pod)
   const pod = world.pods.get(key) ?? (await world.pods.read(key))
   if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return
-  const differs = Object.entries(names.labels).some(([name, value]) => pod.metadata.labels[name] !== value)
+  const differs = Object.entries(labels).some(([name, value]) => pod.metadata.labels[name] !== value)
   if (!differs || !isOurPod(pod, names)) return
-  await world.pods.merge(key, { metadata: { uid: pod.metadata.uid, labels: names.labels } })
+  await world.pods.merge(key, { metadata: { uid: pod.metadata.uid, labels } })
   world.repaired(names, `The pod ${names.pod}`, 'put right')
 }
