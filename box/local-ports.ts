@@ -11,6 +11,7 @@ import type { PostgresBinaries } from '../runtime/postgres/binaries.ts'
 import type { RunAs } from '../runtime/postgres/run-as.ts'
 import { untilBack } from '../runtime/postgres/until-back.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
+import type { StoreClock } from '../runtime/store/store-clock.ts'
 import type { BoxConfig } from './config/config.ts'
 import type { HomeFolder } from './home-folder.ts'
 import { DATABASE_BACK_MS } from './start-control-plane.ts'
@@ -29,8 +30,8 @@ export interface PortOptions {
 
 /** The ports behind which everything outside the process is. */
 export interface Ports {
-  /** The resource store, for one client by its name. */
-  readonly store: (client: string) => ResourceStore
+  /** The resource store, for one client by its name, and the clock that it tells of its time. */
+  readonly store: (client: string, time?: StoreClock) => ResourceStore
   readonly credentials: Credentials
   readonly host: Host
   /** PEM of the authority of environments' servers, where they speak TLS. */
@@ -69,8 +70,8 @@ export const openLocalPorts = async (options: PortOptions): Promise<Ports> => {
     throw error
   })
   return {
-    store: clientName => {
-      const store = new EmbeddedResourceStore({ url: storeUrl, clientName, log, registry })
+    store: (clientName, time) => {
+      const store = new EmbeddedResourceStore({ url: storeUrl, clientName, log, registry, time })
       stores.push(store)
       return store
     },

@@ -12,6 +12,7 @@ import { QUICK_RECONNECT_BACKOFF } from '../runtime/controller/backoff.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
 import { lineBuffer } from '../runtime/log/line-buffer.ts'
 import { collectProcessMetrics, startMetricsListener } from '../runtime/metrics/metrics-listener.ts'
+import { StoreClock } from '../runtime/store/store-clock.ts'
 import { assertListenable } from './assert-listenable.ts'
 import type { BoxConfig } from './config/config.ts'
 import { type HomeFolder, openHome } from './home-folder.ts'
@@ -132,10 +133,12 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
     })
     stages.add(keep => ports.close({ keepDatabases: keep }))
     const { credentials, host, caCertificate, tenantAddress } = ports
+    const time = new StoreClock()
     const operator = startOperator(
       { ...operatorSettings, reconnect: QUICK_RECONNECT_BACKOFF },
       {
-        store: ports.store('svc-operator'),
+        store: ports.store('svc-operator', time),
+        time,
         credentials,
         host,
         log: log.child({ part: 'operator' }),

@@ -54,7 +54,7 @@ await runCommand(async () => {
       const ports = await openLocalPorts(options)
       return {
         ...ports,
-        store: client => countingStore(ports.store(client), counter),
+        store: (client, time) => countingStore(ports.store(client, time), counter),
         credentials: countingCredentials(ports.credentials, counter),
         host: countingHost(ports.host, counter),
       }

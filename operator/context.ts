@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client'
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
+import type { StoreClock } from '../runtime/store/store-clock.ts'
 import type { OperatorConfig } from './config/config.ts'
 import type { Events } from './environment/events.ts'
 import type { Namespaces } from './environment/namespaces.ts'
@@ -14,6 +15,8 @@ export interface OperatorPorts {
   readonly host: Host
   readonly log: Log
   readonly registry: Registry
+  /** The time by the store's clock, by which times in resources are judged; left out where that is this machine's own. */
+  readonly time?: Pick<StoreClock, 'now'>
   /** Where namespaces carry labels; left out where there are none. */
   readonly namespaces?: Namespaces
   /** Where environments' stories are told; left out where nobody listens. */
@@ -26,7 +29,7 @@ export interface OperatorPorts {
 export interface OperatorContext extends Omit<OperatorPorts, 'namespaces'> {
   readonly config: OperatorConfig
   readonly namespaces: Namespaces | undefined
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, by the store's clock. */
   readonly now: () => number
   /** 0 ≤ x < 1. */
   readonly random: () => number
@@ -36,6 +39,6 @@ export const operatorContext = (config: OperatorConfig, ports: OperatorPorts): O
   ...ports,
   config,
   namespaces: ports.namespaces,
-  now: Date.now,
+  now: () => ports.time?.now() ?? Date.now(),
   random: Math.random,
 })

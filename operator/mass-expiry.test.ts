@@ -7,6 +7,7 @@ import { environmentType } from '../crds/environment-type.ts'
 import { environmentName } from '../lib/model/identifiers.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { silentLog } from '../runtime/log/log.ts'
+import { StoreClock } from '../runtime/store/store-clock.ts'
 import { storeDatabase } from '../testkit/embedded-store.ts'
 import { sized } from '../testkit/full.ts'
 import { FIGURES } from '../testkit/gen.ts'
@@ -89,5 +90,41 @@ describe('previews that expire while the operator is down', function () {
       assert.ok(Date.parse(spec.deletedAt) >= expiries.get(spec.uid)! + MINUTE, `${spec.environmentId} went early`)
     }
     assert.ok(count - gone.size >= Math.floor(count / 3), 'what had time to come is there')
+  })
+
+  it('are judged by the database’s clock: an operator whose own is an hour ahead sweeps none early', async () => {
+    const url = await storeDatabase()
+    const time = new StoreClock()
+    const user = new EmbeddedResourceStore({ url, clientName: 'somebody' })
+    const store = new EmbeddedResourceStore({ url, clientName: 'svc-operator', time })
+    const realNow = Date.now
+    Date.now = () => realNow() + 60 * MINUTE
+    const host = modelHost()
+    const ticking = setInterval(() => host.tick(), 5)
+    const ports = { store, time, credentials: memoryCredentials(), host, log: silentLog }
+    const operator = startOperator(operatorConfig({}), { ...ports, registry: new Registry() })
+    ends.push(
+      () => user.close(),
+      () => store.close(),
+      async () => {
+        clearInterval(ticking)
+        Date.now = realNow
+      },
+      () => operator.stop(),
+    )
+    await operator.ready()
+    const path = { organizationId: 'acme', projectId: 'shop', environmentId: 'short' }
+    const key = { namespace: NAMESPACE, name: environmentName(path) }
+    const expiresAt = (leftMs: number): string => new Date(realNow() + leftMs).toISOString()
+    const spec = { ...path, kind: 'preview' as const, expiresAt: expiresAt(20 * MINUTE), resources: FIGURES }
+    const { metadata } = await user.create(environmentType, { ...key, spec })
+    const seen = async () => (await user.get(environmentType, key))?.status
+    while ((await seen())?.phase !== 'ready') await sleep(50)
+    const labels = { metadata: { annotations: { look: 'again' } } }
+    await user.patch(environmentType, key, labels, { uid: metadata.uid })
+    await sleep(1_000)
+    assert.equal((await seen())?.phase, 'ready')
+    await user.patch(environmentType, key, { spec: { expiresAt: expiresAt(-2 * MINUTE) } }, { uid: metadata.uid })
+    while ((await seen()) !== undefined) await sleep(50)
   })
 })

@@ -56,7 +56,13 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   const { config, identity, log, registry, kubeconfig } = options
   const metrics = controlMetrics(registry)
   const mayWrite = (): boolean => elector.isLeading()
-  const { api, access } = await openKubernetesApi({ name: NAME, version: VERSION, kubeconfig, registry, mayWrite })
+  const { api, access, time } = await openKubernetesApi({
+    name: NAME,
+    version: VERSION,
+    kubeconfig,
+    registry,
+    mayWrite,
+  })
   const elector = await startLeaseElector({
     ...{ access, namespace: config.namespace, name: NAME, identity, userAgent: `${NAME}/${VERSION}`, log, registry },
   })
@@ -76,6 +82,7 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   const elected = Promise.all([elector.elected, seen])
   const operator = startOperator(config, {
     store: new KubernetesResourceStore(api, NAME),
+    time,
     credentials: projectCredentials(credentials, (namespace, how) => host.prepare(namespace, how)),
     host: fencedHost(host, () => elector.mustLead()),
     events,

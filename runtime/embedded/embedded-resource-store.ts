@@ -16,6 +16,7 @@ import type {
   Selector,
   WatchEvent,
 } from '../store/resource-store.ts'
+import type { StoreClock } from '../store/store-clock.ts'
 import { isStoreError, StoreError } from '../store/store-error.ts'
 import { ChangeListener } from './change-listener.ts'
 import { readObjects } from './change-log.ts'
@@ -33,6 +34,8 @@ export interface EmbeddedStoreOptions {
   readonly clientName: string
   readonly log?: Log
   readonly registry?: Registry
+  /** Told by every `get` what the database says the time is. */
+  readonly time?: StoreClock | undefined
   /** Connections at most, the listener's aside. Default 6. */
   readonly maxConnections?: number
   /** How often a watch looks by itself, should it not hear of changes. Default 5000. */
@@ -94,11 +97,13 @@ export class EmbeddedResourceStore implements ResourceStore {
 
   async get<R extends Resource>(type: ResourceType<R>, key: ResourceKey): Promise<R | undefined> {
     return this.#timed('get', async () => {
-      const [row] = await this.#pool.query<ObjectRow>({
+      const [row] = await this.#pool.query<ObjectRow & { readonly storeMs: number }>({
         name: 'get',
-        text: `select ${OBJECT_COLUMNS} from objects where resource = $1 and namespace = $2 and name = $3`,
+        text: `select ${OBJECT_COLUMNS}, (extract(epoch from clock_timestamp()) * 1000)::float8 as "storeMs"
+          from objects where resource = $1 and namespace = $2 and name = $3`,
         values: [resourceOf(type), key.namespace, key.name],
       })
+      if (row !== undefined) this.#options.time?.note(row.storeMs)
       return row === undefined ? undefined : resourceFromRow(type, row)
     })
   }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Dispatcher } from 'undici'
 import { backoffMs } from '../controller/backoff.ts'
 import { type Clock, sleep, systemClock } from '../controller/clock.ts'
+import type { StoreClock } from '../store/store-clock.ts'
 import { isStoreError, StoreError } from '../store/store-error.ts'
 import type { ClusterAccess, SignIn } from './cluster-access.ts'
 import { ConnectionPools } from './connection-pools.ts'
@@ -18,6 +19,8 @@ export interface HttpKubernetesApiOptions {
   readonly metrics?: TransportMetrics | undefined
   /** Whether calls that change something may be made now: asked before each, and as its bytes leave. Leases are not asked for. */
   readonly mayWrite?: (() => boolean) | undefined
+  /** Told what the API server says the time is. */
+  readonly time?: StoreClock | undefined
   readonly clock?: Clock
   /** 0 ≤ x < 1. */
   readonly random?: () => number
@@ -94,17 +97,19 @@ export class HttpKubernetesApi implements KubernetesApi {
   readonly #userAgent: string
   readonly #metrics: TransportMetrics
   readonly #mayWrite: (() => boolean) | undefined
+  readonly #time: StoreClock | undefined
   readonly #clock: Clock
   readonly #random: () => number
   #signIn: SignIn | undefined
   #pools: ConnectionPools | undefined
   #closed = false
 
-  constructor({ access, userAgent, metrics, mayWrite, clock, random }: HttpKubernetesApiOptions) {
+  constructor({ access, userAgent, metrics, mayWrite, time, clock, random }: HttpKubernetesApiOptions) {
     this.#access = access
     this.#userAgent = userAgent
     this.#metrics = metrics ?? silentTransportMetrics
     this.#mayWrite = mayWrite
+    this.#time = time
     this.#clock = clock ?? systemClock
     this.#random = random ?? Math.random
   }
@@ -232,6 +237,7 @@ export class HttpKubernetesApi implements KubernetesApi {
         signal,
       })
       code = String(answer.statusCode)
+      this.#time?.note(Date.parse(String(answer.headers['date'])))
       if (answer.statusCode >= 200 && answer.statusCode < 300) return await read(answer.body)
       throw new Refusal(answer.statusCode, await answer.body.text(), answer.headers['retry-after'])
     } finally {

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import { StoreClock } from '../store/store-clock.ts'
 import { type ClusterAccess, clusterAccess } from './cluster-access.ts'
 import { HttpKubernetesApi } from './http-kubernetes-api.ts'
 import type { KubernetesApi } from './kubernetes-api.ts'
@@ -19,6 +20,8 @@ export interface OpenedKubernetesApi {
   readonly api: KubernetesApi
   /** How it is reached, for others that connect by themselves. `access.namespace` is that of the kubeconfig or the pod. */
   readonly access: ClusterAccess
+  /** The time by the API server's clock. */
+  readonly time: StoreClock
 }
 
 /**
@@ -33,11 +36,13 @@ export const openKubernetesApi = async ({
   mayWrite,
 }: OpenKubernetesApiOptions): Promise<OpenedKubernetesApi> => {
   const access = await clusterAccess(kubeconfig)
+  const time = new StoreClock()
   const api = new HttpKubernetesApi({
     access,
     userAgent: `${name}/${version}`,
     metrics: registry && transportMetrics(registry),
     mayWrite,
+    time,
   })
-  return { api, access }
+  return { api, access, time }
 }
