@@ -7,9 +7,9 @@ import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { keyOf, keyText, type ResourceKey } from '../../lib/model/resource.ts'
 import { Cache } from '../../runtime/controller/cache.ts'
-import { ConsistencyGate } from '../../runtime/controller/consistency-gate.ts'
 import { type ControlLoops, startControlLoops } from '../../runtime/controller/control-loops.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
+import { LiveView } from '../../runtime/controller/live-view.ts'
 import { controlMetrics } from '../../runtime/controller/metrics.ts'
 import { notingStore } from '../../runtime/controller/noting-store.ts'
 import type { ControlMetrics } from '../../runtime/controller/observers.ts'
@@ -117,10 +117,14 @@ const source = (context: OperatorContext, metrics: ControlMetrics) => {
     name: 'operator/Environment',
   })
   if (!config.readsCache) return { store: context.store, reader: freshReader(context.store), cache, reflector }
-  const gate = new ConsistencyGate({ observer: metrics.forGate() })
-  const store = notingStore(context.store, gate, environmentType)
-  const reader = cachedReader({ store, cache, gate, seenUpTo: () => reflector.seenUpTo })
-  return { store, reader, cache, reflector }
+  const view = new LiveView({
+    cache,
+    seenUpTo: () => reflector.seenUpTo,
+    read: key => context.store.get(environmentType, key),
+    observer: metrics.forLiveView(environmentType.kind),
+  })
+  const store = notingStore(context.store, view, environmentType)
+  return { store, reader: cachedReader(view), cache, reflector }
 }
 
 /** Where the reconciler reads afresh, the cache only has to know that resources are there and when their spec moves. */

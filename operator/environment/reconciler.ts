@@ -88,9 +88,8 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
     key: ResourceKey,
     id: string,
     log: Log,
-    signal: AbortSignal | undefined,
   ): Promise<{ observed: Observed; decision: Decision; environment: Environment } | undefined> => {
-    const environment = await reader.get(key, signal)
+    const environment = await reader.get(key)
     if (environment === undefined) return undefined
     const recollection = recall(id, environment)
     const observed = await observe(
@@ -123,7 +122,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       const done = new Set<ActionKind>()
       for (let round = 0; round < MAX_ROUNDS; round++) {
         signal?.throwIfAborted()
-        const judged = await judge(key, id, log, signal)
+        const judged = await judge(key, id, log)
         if (judged === undefined) {
           recollections.delete(id)
           metrics.forget(key)

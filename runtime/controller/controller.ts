@@ -7,7 +7,6 @@
  * | returns nothing          | the key rests until something changes                                 |
  * | returns requeueAfterMs   | looked at again after that time                                       |
  * | throws TerminalError     | logged, counted, not retried                                          |
- * | throws NotCaughtUpError  | looked at again when it says, silently: a cache is behind             |
  * | throws StoreError Conflict | retried with back-off, silently: somebody else wrote first          |
  * | throws anything else     | logged, counted, retried with back-off                                |
  */
@@ -17,7 +16,6 @@ import type { Log } from '../log/log.ts'
 import { isStoreError } from '../store/store-error.ts'
 import type { Cache, CacheEvent } from './cache.ts'
 import { type Clock, sleep, systemClock } from './clock.ts'
-import { NotCaughtUpError } from './consistency-gate.ts'
 import type { ControllerObserver, ControlMetrics, ReconcileOutcome } from './observers.ts'
 import { eventPriority, type Predicate } from './predicates.ts'
 import { TerminalError } from './terminal-error.ts'
@@ -184,10 +182,6 @@ export class Controller {
       if (this.#stopping.signal.aborted) {
         log.info({ err: error }, 'Reconcile was interrupted by the stop')
         return 'error'
-      }
-      if (error instanceof NotCaughtUpError) {
-        this.queue.addAfter(item.key, error.retryAfterMs, item.priority)
-        return 'requeue'
       }
       this.queue.addRateLimited(item.key, item.priority)
       if (isStoreError(error, 'Conflict')) {

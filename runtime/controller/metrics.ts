@@ -3,7 +3,7 @@
  * One set per registry, however many parts of a process ask for it.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { ControlMetrics, GateObserver, ReconcileOutcome, ReflectorHealth, WorkQueueState } from './observers.ts'
+import type { ControlMetrics, ReconcileOutcome, ReflectorHealth, WorkQueueState } from './observers.ts'
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
@@ -44,13 +44,12 @@ const create = (registry: Registry): ControlMetrics => {
   const active = gauge('controller_runtime_active_workers', 'Reconciles under way', 'controller')
   const most = gauge('controller_runtime_max_concurrent_reconciles', 'Reconciles allowed at once', 'controller')
 
-  const gateWaits = counter(
-    'consistency_gate_waits_total',
-    'Looks at an object whose cache had not seen our last write, by how they ended',
+  const asked = counter(
+    'live_view_reads_total',
+    'Reads of the store where a cache and our own writes did not tell how an object is, by reason',
     'type',
-    'end',
+    'why',
   )
-  const gate: GateObserver = { waited: (type, end) => gateWaits.inc({ type, end }) }
 
   return {
     ...queues,
@@ -73,7 +72,7 @@ const create = (registry: Registry): ControlMetrics => {
       }
     },
     forReflector: reflectorMetrics(registry),
-    forGate: () => gate,
+    forLiveView: type => ({ asked: why => asked.inc({ type, why }) }),
   }
 }
 

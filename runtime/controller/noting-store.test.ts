@@ -1,51 +1,55 @@
 import assert from 'node:assert/strict'
 import { memoryStore } from '../../testkit/memory-store.ts'
-import { thingType } from '../../testkit/unreliable-store.ts'
+import { type Thing, thingType } from '../../testkit/unreliable-store.ts'
 import { StoreError } from '../store/store-error.ts'
-import { ConsistencyGate } from './consistency-gate.ts'
+import { LiveView } from './live-view.ts'
 import { notingStore } from './noting-store.ts'
 
 const KEY = { namespace: 'ns', name: 'one' }
 const OTHER = { ...thingType, kind: 'Other' }
 
+/** A view whose cache never sees anything. */
 const setUp = async () => {
-  const gate = new ConsistencyGate()
   const inner = memoryStore(() => 0)
-  const store = notingStore(inner, gate, thingType)
+  const view = new LiveView<Thing>({
+    cache: { get: () => undefined },
+    seenUpTo: () => undefined,
+    read: key => inner.get(thingType, key),
+  })
+  const store = notingStore(inner, view, thingType)
   const made = await store.create(thingType, { ...KEY, spec: { value: 1 } })
-  const verdict = (seen: string): unknown => gate.judge(thingType.kind, KEY, seen)
-  return { gate, inner, store, uid: made.metadata.uid, made, verdict }
+  return { view, inner, store, uid: made.metadata.uid, made }
 }
 
 describe('notingStore', () => {
-  it('notes what every write of its kind came to', async () => {
-    const { store, uid, made, verdict } = await setUp()
-    assert.notEqual(verdict('0'), 'open')
+  it('has the view show what every write of its kind came to', async () => {
+    const { view, store, uid, made } = await setUp()
+    assert.deepEqual(view.get(KEY), made)
     const patched = await store.patch(thingType, KEY, { spec: { value: 2 } }, { uid })
-    assert.notEqual(verdict(made.metadata.resourceVersion), 'open')
-    const status = await store.patchStatus(thingType, KEY, { seen: true }, { uid })
-    assert.notEqual(verdict(patched.metadata.resourceVersion), 'open')
-    assert.equal(verdict(status.metadata.resourceVersion), 'open')
+    assert.deepEqual(view.get(KEY), patched)
+    const written = await store.patchStatus(thingType, KEY, { seen: true }, { uid })
+    assert.deepEqual(view.get(KEY), written)
     await store.delete(thingType, KEY, { uid })
-    assert.equal(verdict('999'), 'ask')
+    assert.equal(await view.certain(KEY), undefined)
   })
 
   it('leaves other kinds alone, whose notes nobody would take away', async () => {
-    const { gate, store } = await setUp()
-    const before = gate.size
-    await store.create(OTHER, { ...KEY, spec: { value: 1 } })
-    assert.equal(gate.size, before)
+    const { view, store } = await setUp()
+    const before = view.size
+    await store.create(OTHER, { ...KEY, name: 'two', spec: { value: 1 } })
+    assert.equal(view.size, before)
   })
 
-  it('has the store asked after an error that may have been a write, and not after a clear no', async () => {
-    const { gate, inner, made, verdict } = await setUp()
-    const { uid, resourceVersion } = made.metadata
-    assert.equal(verdict(resourceVersion), 'open')
-    const failing = (error: Error) => notingStore({ ...inner, patch: () => Promise.reject(error) }, gate, thingType)
-    const patch = { spec: { value: 2 } }
-    await assert.rejects(failing(new StoreError('Conflict', 'no')).patch(thingType, KEY, patch, { uid }))
-    assert.equal(verdict(resourceVersion), 'open')
-    await assert.rejects(failing(new StoreError('Unavailable', 'no answer')).patch(thingType, KEY, patch, { uid }))
-    assert.equal(verdict(resourceVersion), 'ask')
+  it('has the store asked after an error that may have been a write', async () => {
+    const { view, inner, store, uid } = await setUp()
+    const failing = notingStore(
+      { ...inner, patch: () => Promise.reject(new StoreError('Unavailable', 'no answer')) },
+      view,
+      thingType,
+    )
+    const { metadata } = await inner.patch(thingType, KEY, { spec: { value: 2 } }, { uid })
+    await assert.rejects(failing.patch(thingType, KEY, { spec: { value: 2 } }, { uid }))
+    assert.equal((await view.certain(KEY))?.metadata.resourceVersion, metadata.resourceVersion)
+    assert.ok(store !== inner)
   })
 })

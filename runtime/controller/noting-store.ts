@@ -1,32 +1,19 @@
 import type { Resource, ResourceKey, ResourceType } from '../../lib/model/resource.ts'
 import type { ResourceStore } from '../store/resource-store.ts'
-import { isStoreError } from '../store/store-error.ts'
-import type { ConsistencyGate } from './consistency-gate.ts'
+import type { LiveView } from './live-view.ts'
 
 /**
- * A store whose writes of one kind are noted in a gate, for whoever reads what it wrote from a cache. Kinds that nobody
- * reads so are not: nobody would ever take their notes away.
+ * A store whose writes of one kind show in a view of it at once, for whoever reads what it wrote from a cache. Kinds that nobody
+ * reads so are not noted: nobody would ever take their notes away.
  */
-export const notingStore = (
+export const notingStore = <Seen extends Resource>(
   store: ResourceStore,
-  gate: ConsistencyGate,
-  { kind }: Pick<ResourceType, 'kind'>,
+  view: LiveView<Seen>,
+  { kind }: Pick<ResourceType<Seen>, 'kind'>,
 ): ResourceStore => {
-  const noting = async <R extends Resource>(
-    type: ResourceType<R>,
-    key: ResourceKey,
-    write: () => Promise<R>,
-  ): Promise<R> => {
-    if (type.kind !== kind) return await write()
-    try {
-      const written = await write()
-      gate.wrote(kind, key, written.metadata.resourceVersion)
-      return written
-    } catch (error) {
-      if (isUncertain(error)) gate.mayHaveWritten(kind, key)
-      throw error
-    }
-  }
+  const noting = <R extends Resource>(type: ResourceType<R>, key: ResourceKey, write: () => Promise<R>): Promise<R> =>
+    // The kind says that it is what the view is of.
+    type.kind === kind ? (view.write(key, write as unknown as () => Promise<Seen>) as unknown as Promise<R>) : write()
   return {
     identity: () => store.identity(),
     get: (type, key) => store.get(type, key),
@@ -36,13 +23,12 @@ export const notingStore = (
     patch: (type, key, patch, pre) => noting(type, key, () => store.patch(type, key, patch, pre)),
     patchStatus: (type, key, status, pre) => noting(type, key, () => store.patchStatus(type, key, status, pre)),
     delete: async (type, key, pre) => {
-      // The answer names no version: what is there now is known only by asking.
-      if (type.kind === kind) gate.mayHaveWritten(kind, key)
-      await store.delete(type, key, pre)
+      try {
+        await store.delete(type, key, pre)
+      } finally {
+        // The answer names no version: what is there now is known only by asking.
+        if (type.kind === kind) view.doubt(key)
+      }
     },
   }
 }
-
-/** Everything but a clear no may have happened. */
-const isUncertain = (error: unknown): boolean =>
-  !isStoreError(error, 'NotFound', 'AlreadyExists', 'Conflict', 'Invalid', 'Forbidden', 'Gone', 'TooManyRequests')

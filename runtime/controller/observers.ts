@@ -54,9 +54,9 @@ export interface ReflectorHealth {
   readonly lastError: string | undefined
 }
 
-/** What a consistency gate tells about itself: how a look at an object ended whose cache was behind. */
-export interface GateObserver {
-  waited(type: string, end: 'caught_up' | 'requeued' | 'asked'): void
+/** What a live view tells about itself: why it asked the store. */
+export interface LiveViewObserver {
+  asked(why: 'answer_lost' | 'cache_behind'): void
 }
 
 /** Makes an observer for each part. */
@@ -68,5 +68,5 @@ export interface ControlMetrics {
   forController(name: string, concurrency: number): ControllerObserver
   /** `name` tells reflectors of one kind apart. */
   forReflector(name: string, health: () => ReflectorHealth): ReflectorObserver
-  forGate(): GateObserver
+  forLiveView(type: string): LiveViewObserver
 }

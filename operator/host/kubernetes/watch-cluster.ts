@@ -73,7 +73,8 @@ export const watchCluster = (
     })
     reflectors.push(reflector)
     caches.push(cache)
-    return new LiveObjects({ objects, type, cache, seenUpTo: () => reflector.health().resourceVersion })
+    const observer = metrics?.forLiveView(type.kind)
+    return new LiveObjects({ objects, type, cache, seenUpTo: () => reflector.seenUpTo, observer })
   }
   const seenClaims = new Cache<Observed<Claim>>({ log })
   const seenVolumes = new Cache<Observed<Volume>, 'uid'>({

@@ -1,0 +1,162 @@
+/**
+ * Resources of one kind as they are now, read without a call: what a cache has seen, or what we wrote ourselves where the cache
+ * has not seen that yet. So nobody acts on something older than his own last write, and nobody waits for a watch either. A write
+ * whose answer was lost is asked for before anything else is said, and so is a cache that stays behind for long.
+ *
+ * Versions of one type are numbers that rise in the order of its writes. One that is no number is never waited for.
+ */
+import { keyText, type Resource, type ResourceKey } from '../../lib/model/resource.ts'
+import { isStoreError } from '../store/store-error.ts'
+import type { Cache } from './cache.ts'
+import { type Clock, systemClock } from './clock.ts'
+import type { LiveViewObserver } from './observers.ts'
+
+/** A cache that is behind for longer may hang, or its store was set back: the store is asked. */
+const ASK_AFTER_MS = 5_000
+
+/** What the cache has not seen yet. */
+interface Note<R> {
+  readonly version: bigint
+  readonly object: R
+  readonly since: number
+}
+
+export interface LiveViewOptions<R extends Resource> {
+  readonly cache: Pick<Cache<R>, 'get'>
+  /** How far the cache has seen everything; undefined: nothing yet. */
+  readonly seenUpTo: () => string | undefined
+  /** Asks the store itself. */
+  readonly read: (key: ResourceKey) => Promise<R | undefined>
+  readonly clock?: Clock
+  readonly observer?: LiveViewObserver | undefined
+}
+
+export class LiveView<R extends Resource> {
+  readonly #options: LiveViewOptions<R>
+  readonly #clock: Clock
+  readonly #notes = new Map<string, Note<R>>()
+  /** Uids whose deletion we asked for. */
+  readonly #going = new Map<string, string>()
+  /** Uids that the store says are gone. */
+  readonly #gone = new Map<string, string>()
+  readonly #uncertain = new Set<string>()
+
+  constructor(options: LiveViewOptions<R>) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+  }
+
+  /** The resource as it is to the best of our knowledge; one that we asked to delete has a deletionTimestamp. */
+  get(key: ResourceKey): R | undefined {
+    const id = keyText(key)
+    const object = this.#newest(key, id)
+    if (object === undefined || this.#gone.get(id) !== object.metadata.uid) this.#gone.delete(id)
+    else return undefined
+    const going = this.#going.get(id)
+    if (going === undefined) return object
+    if (object === undefined || object.metadata.uid !== going || object.metadata.deletionTimestamp !== undefined) {
+      this.#going.delete(id)
+      return object
+    }
+    const deletionTimestamp = new Date(this.#clock.now()).toISOString()
+    return { ...object, metadata: { ...object.metadata, deletionTimestamp } }
+  }
+
+  /** As `get`, after asking the store where an answer to a write of ours was lost, or the cache stays behind. */
+  async certain(key: ResourceKey): Promise<R | undefined> {
+    const id = keyText(key)
+    if (this.#uncertain.has(id)) {
+      this.#options.observer?.asked('answer_lost')
+      return this.read(key)
+    }
+    // First what the cache has seen: that may be enough.
+    const object = this.get(key)
+    const note = this.#notes.get(id)
+    if (note === undefined || this.#clock.now() - note.since < ASK_AFTER_MS) return object
+    this.#options.observer?.asked('cache_behind')
+    return this.read(key)
+  }
+
+  /** The resource from the store itself. */
+  async read(key: ResourceKey): Promise<R | undefined> {
+    const id = keyText(key)
+    const before = this.#notes.get(id)
+    // A write whose answer is lost meanwhile is uncertain again.
+    this.#uncertain.delete(id)
+    try {
+      const object = await this.#options.read(key)
+      if (object !== undefined) {
+        const note = this.#notes.get(id)
+        // Written while this was under way: the answer may be from before it.
+        if (note !== undefined && note !== before) return note.object
+        // Also what is older than a note: a store may have been set back.
+        this.#note(id, object)
+        return object
+      }
+      this.#notes.delete(id)
+      const cached = this.#options.cache.get(key)
+      if (cached !== undefined) this.#gone.set(id, cached.metadata.uid)
+      return undefined
+    } catch (error) {
+      this.#uncertain.add(id)
+      throw error
+    }
+  }
+
+  /**
+   * Makes a write and remembers what it came to. @throws whatever it throws: then nobody knows what it did, or it was about
+   * something older than what is there, and the store is asked the next time
+   */
+  async write<W extends R | undefined>(key: ResourceKey, write: () => Promise<W>): Promise<W> {
+    const id = keyText(key)
+    try {
+      const written = await write()
+      if (written === undefined) return written
+      const before = this.#notes.get(id)
+      const version = numberOf(written.metadata.resourceVersion)
+      // Answers may come in another order than the writes.
+      if (before === undefined || version === undefined || before.version < version) this.#note(id, written)
+      return written
+    } catch (error) {
+      if (!isStoreError(error, ...CLEAR_NO)) this.#uncertain.add(id)
+      throw error
+    }
+  }
+
+  /** Nobody knows what is there now: the store is asked the next time. */
+  doubt(key: ResourceKey): void {
+    this.#uncertain.add(keyText(key))
+  }
+
+  /** We asked for the deletion of the resource that has this uid. */
+  deletionAsked(key: ResourceKey, uid: string): void {
+    this.#going.set(keyText(key), uid)
+  }
+
+  /** Resources of which more is known than the cache has seen. */
+  get size(): number {
+    return this.#notes.size
+  }
+
+  #newest(key: ResourceKey, id: string): R | undefined {
+    const cached = this.#options.cache.get(key)
+    const note = this.#notes.get(id)
+    if (note === undefined) return cached
+    const versions = [this.#options.seenUpTo(), cached?.metadata.resourceVersion]
+    if (!versions.some(version => version !== undefined && (numberOf(version) ?? note.version) >= note.version))
+      return note.object
+    this.#notes.delete(id)
+    return cached
+  }
+
+  #note(id: string, object: R): void {
+    const version = numberOf(object.metadata.resourceVersion)
+    if (version === undefined) this.#notes.delete(id)
+    else this.#notes.set(id, { version, object, since: this.#clock.now() })
+  }
+}
+
+/** What a store answers that did nothing, and that says nothing of how old our knowledge is. */
+const CLEAR_NO = ['NotFound', 'AlreadyExists', 'Invalid', 'Forbidden', 'Gone', 'TooManyRequests'] as const
+
+const numberOf = (version: string): bigint | undefined => (/^\d+$/.test(version) ? BigInt(version) : undefined)
