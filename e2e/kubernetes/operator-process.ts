@@ -66,7 +66,7 @@ export class OperatorProcess {
   /** Launches it and waits until it answers `/readyz`: it leads, and has looked at everything. */
   async start(): Promise<void> {
     this.launch()
-    const until = Date.now() + 60_000
+    const until = Date.now() + 120_000
     for (;;) {
       assert.ok(this.running, `The operator ended instead of starting:\n${this.#output.slice(-4000)}`)
       assert.ok(Date.now() < until, `The operator is not ready:\n${this.#output.slice(-4000)}`)

@@ -13,7 +13,7 @@ import { OperatorProcess } from './operator-process.ts'
 import { type ProxiedOperator, proxiedOperator } from './proxied-operator.ts'
 
 /** Above what anything takes on a busy machine. */
-const DEADLINE_MS = 60_000
+const DEADLINE_MS = 90_000
 
 export class OperatorScene {
   readonly faked: FakedCluster
