@@ -5,6 +5,7 @@ import { sweepAttempts } from './store/attempts.ts'
 import type { Database } from './store/database.ts'
 import { sweepKeys } from './store/idempotency.ts'
 import { sweepLetters } from './store/mail-outbox.ts'
+import { sweepResets } from './store/password-resets.ts'
 import { sweepSessions } from './store/sessions.ts'
 import { sweepFailures } from './store/sign-in-failures.ts'
 
@@ -20,6 +21,7 @@ export const startHousekeeping = (database: Database, login: LoginSettings, log:
     ['idempotency keys', () => sweepKeys(database)],
     ['sessions', () => sweepSessions(database, login.sessions)],
     ['attempts', () => sweepAttempts(database)],
+    ['reset links', () => sweepResets(database)],
     ['failed sign-ins', () => sweepFailures(database)],
     ['letters', () => sweepLetters(database)],
   ]

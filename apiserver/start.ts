@@ -100,13 +100,14 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
 
 const LOCKOUT_WINDOW_SECONDS = 900
 
-const loginSettingsOf = ({ login, masterKey }: ApiServerInstance): LoginSettings => ({
+const loginSettingsOf = ({ login, masterKey, consoleUrl, publicUrl }: ApiServerInstance): LoginSettings => ({
   sessions: { ...login.sessions, rotationKey: rotationKeyOf(masterKey) },
   lockout: {
     maxFailures: login.maxFailures,
     windowSeconds: LOCKOUT_WINDOW_SECONDS,
     lockoutSeconds: login.lockoutSeconds,
   },
+  consoleUrl: consoleUrl === '' ? publicUrl : consoleUrl,
 })
 
 const observePool = (database: Database, registry: Registry): void => {

@@ -46,6 +46,11 @@ const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About]
   listSessions: ['ccccc ccc ccc y', 'self'],
   revokeSession: ['ccccc ccc ccc y', 'self'],
   revokeOtherSessions: ['ccccc ccc ccc y', 'self'],
+  changePassword: ['ccccc ccc ccc y', 'self'],
+  issuePasswordReset: ['ccccc ccc ccc n', 'self'], // for operators, who are none of these
+  previewPasswordReset: undefined,
+  completePasswordReset: undefined,
+  listLoginEvents: ['ccccc ccc ccc n', 'self'],
   listOrganizations: ['yyyyy yyy yyy y', 'self'],
   putOrganization: ['nnyyy ccc ccc y', 'organization'], // a stranger may create one; the command judges that
   getOrganization: ['yyyy- yyy yyy y', 'organization'],

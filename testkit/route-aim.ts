@@ -6,7 +6,7 @@ import { keyOf } from '../lib/model/resource.ts'
 import type { ApiRequest, OperationId } from './api-client.ts'
 import type { ApiCaller, TestApiServer } from './api-server.ts'
 import { type ApiTeam, at, created, finished, ORG, PROJECT } from './api-team.ts'
-import { signInAs } from './sign-in.ts'
+import { signInAs, TEST_PASSWORD } from './sign-in.ts'
 
 export interface Aim extends ApiRequest {
   readonly params: Readonly<Record<string, string>>
@@ -74,6 +74,12 @@ const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller, route: 
       .api_key_id,
 }
 
+/** What a caller who is signed in can really send: the rest is examples. */
+const BODIES: Partial<Record<OperationId, Readonly<Record<string, unknown>>>> = {
+  // The same again: the callers after this one sign in with it.
+  changePassword: { current_password: TEST_PASSWORD, new_password: TEST_PASSWORD },
+}
+
 const bodyOf = (route: Route): Readonly<Record<string, unknown>> | undefined => {
   const { request } = route.examples
   if (typeof request !== 'object' || request === null) return undefined
@@ -96,7 +102,7 @@ export const aimAt = async (route: Route, range: Range, caller: ApiCaller): Prom
   return {
     params,
     query: route.organization === 'query' ? { organization_id: ORG } : {},
-    body: bodyOf(route),
+    body: BODIES[route.operationId as OperationId] ?? bodyOf(route),
     headers: route.organization === 'header' ? { 'X-Service-Organization-ID': ORG } : {},
   }
 }

@@ -66,6 +66,10 @@ export const authorize = (principal: Principal, row: PolicyRow, { target, subjec
   if (!row.credentials.includes(principal.kind))
     throw new DomainError('credential_not_allowed', `This kind of credential may not make this call: ${principal.kind}`)
   if (row.role === 'self' || row.role === 'public') return
+  if (row.role === 'operator') {
+    if (principal.isOperator) return
+    throw new DomainError('forbidden', 'Only an operator of this service may make this call')
+  }
   if (principal.role === undefined) {
     if (row.mayCreate === true) return
     throw organizationNotFound()

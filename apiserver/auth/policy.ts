@@ -9,9 +9,9 @@ import type { Routes } from '../contract/routes.ts'
 export interface PolicyRow {
   /**
    * The lowest role in the organization that the route names. `self`: the call is about the caller alone.
-   * `public`: nobody is asked.
+   * `public`: nobody is asked. `operator`: whoever runs this service, whatever they are in organizations.
    */
-  readonly role: Role | 'self' | 'public'
+  readonly role: Role | 'self' | 'public' | 'operator'
   /** Kinds that may call it. Keys and agents' tokens need a level too that reaches the role: see `lib/model/scope.ts`. */
   readonly credentials: readonly CredentialKind[]
   /** Production of a project with `protect_production` needs an admin. */
@@ -35,6 +35,7 @@ export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
   'token.revoke': { role: 'self', credentials: [...PEOPLE, 'agent'] },
   // The login is for people: no token of any kind gets there.
   'session.own': { role: 'self', credentials: ['session'] },
+  'login.administer': { role: 'operator', credentials: ['session'] },
   'organizations.list': { role: 'self', credentials: EVERY_KIND },
   'organization.read': { role: 'viewer', credentials: EVERY_KIND },
   'organization.put': { role: 'admin', credentials: PEOPLE, mayCreate: true },
@@ -70,6 +71,7 @@ export const accessSentence = (route: {
   const { role, production, orSelf } = policyRowOf(route)
   if (role === 'public') return undefined
   if (role === 'self') return 'About the caller: needs no role.'
+  if (role === 'operator') return 'For operators of this service: needs no role in an organization.'
   return [
     `Needs the role \`${role}\` or a higher one in the organization`,
     orSelf === true ? ', or to be the member in question' : '',

@@ -1,6 +1,7 @@
 /** Who calls, and what they called: everything of a request that outlives its parsing. */
 import type { CredentialKind, Role } from '../../lib/model/credential.ts'
 import type { Scope, Target } from '../../lib/model/scope.ts'
+import type { Sql } from '../store/sql.ts'
 
 /** A caller whose credential was checked. Identity comes from nowhere else. */
 export interface Principal {
@@ -14,6 +15,8 @@ export interface Principal {
   readonly role: Role | undefined
   /** What the credential is limited to beside the role; undefined: to nothing. Read from its row, never from its text. */
   readonly scopes: readonly Scope[] | undefined
+  /** Of a session: puts its next token in force with the transaction, and answers the headers that tell it. */
+  readonly renewToken?: (sql: Sql) => Promise<Readonly<Record<string, string>>>
 }
 
 /** A call of somebody who is not known, or not known yet. */

@@ -80,7 +80,13 @@ describe('the OpenAPI document', () => {
 
   it('asks for a bearer everywhere but at the health routes, and says who may call', () => {
     const open = operations.filter(({ operation }) => operation?.security.length === 0)
-    assert.deepEqual(open.map(({ route }) => route.operationId).sort(), ['getHealth', 'getReadiness', 'signIn'])
+    assert.deepEqual(open.map(({ route }) => route.operationId).sort(), [
+      'completePasswordReset',
+      'getHealth',
+      'getReadiness',
+      'previewPasswordReset',
+      'signIn',
+    ])
     for (const { route, operation } of operations)
       if (route.policy !== 'public') assert.match(operation?.description ?? '', /Needs the role|needs no role/)
   })

@@ -4,6 +4,9 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { environmentRoutes } from './environments.ts'
 import { healthRoutes } from './health.ts'
+import { loginEventRoutes } from './login/events.ts'
+import { passwordResetRoutes } from './login/password-resets.ts'
+import { passwordRoutes } from './login/passwords.ts'
 import { sessionRoutes } from './login/sessions.ts'
 import { memberRoutes } from './members.ts'
 import { operationRoutes } from './operations.ts'
@@ -16,9 +19,12 @@ export const ROUTES = {
   ...auditEventRoutes,
   ...environmentRoutes,
   ...healthRoutes,
+  ...loginEventRoutes,
   ...memberRoutes,
   ...operationRoutes,
   ...organizationRoutes,
+  ...passwordResetRoutes,
+  ...passwordRoutes,
   ...projectRoutes,
   ...sessionRoutes,
 }

@@ -22,8 +22,13 @@ import { suspendEnvironment } from './environments/suspend-environment.ts'
 import { updateEnvironment } from './environments/update-environment.ts'
 import { getHealth } from './health/get-health.ts'
 import { getReadiness } from './health/get-readiness.ts'
+import { changePassword } from './login/change-password.ts'
+import { completePasswordReset } from './login/complete-password-reset.ts'
 import { getSession } from './login/get-session.ts'
+import { issuePasswordReset } from './login/issue-password-reset.ts'
+import { listLoginEvents } from './login/list-login-events.ts'
 import { listSessions } from './login/list-sessions.ts'
+import { previewPasswordReset } from './login/preview-password-reset.ts'
 import { revokeOtherSessions } from './login/revoke-other-sessions.ts'
 import { revokeSession } from './login/revoke-session.ts'
 import { signIn } from './login/sign-in.ts'
@@ -41,6 +46,8 @@ import { listProjects } from './projects/list-projects.ts'
 import { putProject } from './projects/put-project.ts'
 
 export const HANDLERS: Handlers = {
+  changePassword,
+  completePasswordReset,
   createApiKey,
   createEnvironment,
   createToken,
@@ -55,9 +62,11 @@ export const HANDLERS: Handlers = {
   getReadiness,
   getSession,
   getUsage,
+  issuePasswordReset,
   listApiKeys,
   listAuditEvents,
   listEnvironments,
+  listLoginEvents,
   listMembers,
   listOperations,
   listOrganizations,
@@ -65,6 +74,7 @@ export const HANDLERS: Handlers = {
   listSessions,
   listTokenEvents,
   listTokens,
+  previewPasswordReset,
   putMember,
   putOrganization,
   putProject,

@@ -60,3 +60,28 @@ export const listAuditEvents = async (
   const items = rows.slice(0, limit)
   return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
 }
+
+/** An event of the login as it is read. */
+export interface AccountEventRow {
+  readonly id: number
+  readonly type: AccountEventType
+  readonly userId: string | null
+  readonly email: string | null
+  readonly clientIp: string | null
+  readonly userAgent: string | null
+  readonly occurredAt: Date
+  readonly metadata: Record<string, unknown>
+}
+
+const LIST_ACCOUNT = `select ${columns('a', ['id', 'type', 'user_id', 'email', 'client_ip', 'user_agent', 'occurred_at', 'metadata'])}
+  from account_events a where a.id > $1 order by a.id limit $2`
+/** Events of accounts with a higher id than `after`, in order. `nextCursor` null: there is no more for now. */
+export const listAccountEvents = async (
+  sql: Sql,
+  after: number,
+  limit: number,
+): Promise<{ readonly items: readonly AccountEventRow[]; readonly nextCursor: number | null }> => {
+  const rows = await sql.rows<AccountEventRow>(LIST_ACCOUNT, [after, limit + 1])
+  const items = rows.slice(0, limit)
+  return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+}

@@ -255,6 +255,21 @@ organizations constraint organizations_pkey PRIMARY KEY (organization_id)
 grant insert on organizations to svc_api
 grant select on organizations to svc_api
 grant update on organizations to svc_api
+password_resets.user_id text not null
+password_resets.digest bytea not null
+password_resets.token_prefix text not null
+password_resets.issued_by text
+password_resets.created_at timestamp(3) with time zone not null default now()
+password_resets.expires_at timestamp(3) with time zone not null
+password_resets constraint password_resets_digest_check CHECK ((length(digest) = 32))
+password_resets constraint password_resets_digest_key UNIQUE (digest)
+password_resets constraint password_resets_issued_by_fkey FOREIGN KEY (issued_by) REFERENCES users(user_id)
+password_resets constraint password_resets_pkey PRIMARY KEY (user_id)
+password_resets constraint password_resets_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+grant delete on password_resets to svc_api
+grant insert on password_resets to svc_api
+grant select on password_resets to svc_api
+grant update on password_resets to svc_api
 passwords.user_id text not null
 passwords.hash text not null
 passwords.changed_at timestamp(3) with time zone not null default now()

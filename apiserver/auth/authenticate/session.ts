@@ -10,6 +10,7 @@ import {
   type SessionCredential,
   type SessionLife,
 } from '../../store/sessions.ts'
+import type { Sql } from '../../store/sql.ts'
 import type { LastUsed } from '../last-used.ts'
 import type { Authenticated, Authenticator } from './authenticator.ts'
 
@@ -60,14 +61,17 @@ export const sessions = (
       return undefined
     }
     if (session.stale) lastUsed.mark('sessions', session.id)
-    const principal = authenticatedAs(session)
-    if (!session.due && !session.replaced) return { principal }
     // Whoever holds the old one, for whichever reason, is told the same next one.
     const next = nextSessionToken(settings.rotationKey, token, session.generation)
-    if (!session.replaced) await database.transaction(sql => rotateSession(sql, session.id, session.generation, next))
-    return {
-      principal,
-      headers: { 'Svc-Session-Token': next.token, 'Svc-Session-Expires-At': session.expiresAt.toISOString() },
+    const headers = { 'Svc-Session-Token': next.token, 'Svc-Session-Expires-At': session.expiresAt.toISOString() }
+    const rotate = (sql: Sql): Promise<void> => rotateSession(sql, session.id, session.generation, next)
+    const renewToken = async (sql: Sql): Promise<typeof headers> => {
+      await rotate(sql) // once only: after the rotation of a token that is due it changes nothing
+      return headers
     }
+    const principal = { ...authenticatedAs(session), renewToken }
+    if (!session.due && !session.replaced) return { principal }
+    if (!session.replaced) await database.transaction(rotate)
+    return { principal, headers }
   },
 })

@@ -9,6 +9,8 @@ import type { LockoutSettings } from '../../store/sign-in-failures.ts'
 export interface LoginSettings {
   readonly sessions: SessionSettings
   readonly lockout: LockoutSettings
+  /** Where links to pages begin, without a slash at the end; may be empty. */
+  readonly consoleUrl: string
 }
 
 export interface LoginDependencies {

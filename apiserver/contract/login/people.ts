@@ -22,6 +22,12 @@ export const email = z
 /** A password as it is typed at a sign-in: whatever it is, it is only compared. */
 export const typedPassword = text(1, 4096).meta({ description: 'The password', example: 'correct horse battery' })
 
+/** A password to be set; who it is for decides whether it may be one, so its rules are judged by the command. */
+export const newPassword = text(1, 4096).meta({
+  description: 'The new password: 12 to 1,024 characters, kept as they are; none that is guessed first',
+  example: 'seven wet stones at the pier',
+})
+
 /** A session's token. */
 export const sessionToken = z.string().meta({
   description: 'The session’s token: send it as the bearer of the calls that follow',

@@ -1,0 +1,117 @@
+import { isOneTimeToken, newOneTimeToken } from '../../../lib/credentials/one-time-token.ts'
+import { tokenDigest } from '../../../lib/credentials/token.ts'
+import { DomainError } from '../../../lib/errors/domain-error.ts'
+import type {
+  CompleteResetBody,
+  IssuedReset,
+  IssueResetBody,
+  ResetPreview,
+} from '../../contract/login/password-resets.ts'
+import { type AttemptLimit, countAttempt } from '../../store/attempts.ts'
+import { insertAccountEvent } from '../../store/audit.ts'
+import { findReset, putReset, type ResetRow, spendReset } from '../../store/password-resets.ts'
+import { findSignInAccount } from '../../store/passwords.ts'
+import type { Call, OpenCall, Reply } from '../call.ts'
+import { visitMetadata } from './begin-session.ts'
+import { provePassword, tooManySignIns } from './check-password.ts'
+import type { LoginDependencies } from './dependencies.ts'
+import { hashNewPassword, replacePassword } from './new-password.ts'
+
+const ISSUED_SECONDS = 24 * 3600
+
+/** Looks at links from one client address: 256 bits are not guessed, but each look costs a statement. */
+const RESET_ATTEMPTS: AttemptLimit = { bucket: 'reset', most: 20, windowSeconds: 300 }
+
+const invalidToken = (): DomainError =>
+  new DomainError('invalid_reset_token', 'The link is not valid: it was used, replaced, or is too old. Ask for another')
+
+/** Where a link leads. The token stands in the path, which no server writes down that answers with a page of ours. */
+export const resetUrl = (deps: LoginDependencies, token: string): string =>
+  `${deps.settings.consoleUrl}/reset-password/${token}`
+
+/** Enough of an address to be recognized by whose it is. */
+const hintOf = (email: string | null): string | null => email?.replace(/^(.)[^@]*/, '$1***') ?? null
+
+/**
+ * Issues a link for somebody who cannot sign in, by an operator who proves their own password.
+ * @throws DomainError `invalid_credentials`, `own_account`, `user_not_found`, `sign_in_rate_limited`, `login_busy`
+ */
+export const issueReset = async (
+  deps: LoginDependencies,
+  call: Call,
+  { email, admin_password: password }: IssueResetBody,
+): Promise<Reply<201, IssuedReset>> => {
+  const administrator = await provePassword(deps, call, password)
+  if (administrator.email === email)
+    throw new DomainError('own_account', 'Change your own password instead: a link for yourself would prove nothing')
+  const { token, prefix, digest } = newOneTimeToken('rst')
+  const expiresAt = await deps.database.transaction(async sql => {
+    const account = await findSignInAccount(sql, email)
+    if (account === undefined || account.disabledAt !== null)
+      throw new DomainError('user_not_found', 'There is no account with this address that could sign in')
+    const { userId } = account
+    const issuedBy = administrator.userId
+    const until = await putReset(sql, { userId, digest, tokenPrefix: prefix, issuedBy, lifeSeconds: ISSUED_SECONDS })
+    await insertAccountEvent(sql, {
+      type: 'password_reset_requested',
+      userId,
+      email,
+      clientIp: call.clientIp,
+      userAgent: call.userAgent,
+      metadata: visitMetadata(call, { issued_by: issuedBy, token_prefix: prefix }),
+    })
+    return until
+  })
+  return {
+    status: 201,
+    body: { reset_url: resetUrl(deps, token), token_prefix: prefix, expires_at: expiresAt.toISOString() },
+  }
+}
+
+const look = async (deps: LoginDependencies, call: OpenCall, token: string): Promise<ResetRow> => {
+  const address = await deps.database.transaction(sql => countAttempt(sql, RESET_ATTEMPTS, call.clientKey))
+  if (!address.allowed) throw tooManySignIns(address.retryAfterSeconds)
+  const reset = isOneTimeToken('rst', token) ? await findReset(deps.database, tokenDigest(token)) : undefined
+  if (reset === undefined) throw invalidToken()
+  return reset
+}
+
+/**
+ * Says whose password a link sets; spends nothing.
+ * @throws DomainError `invalid_reset_token`, `sign_in_rate_limited`
+ */
+export const previewReset = async (
+  deps: LoginDependencies,
+  call: OpenCall,
+  token: string,
+): Promise<Reply<200, ResetPreview>> => {
+  const { email, expiresAt } = await look(deps, call, token)
+  return { status: 200, body: { email_hint: hintOf(email), expires_at: expiresAt.toISOString() } }
+}
+
+/**
+ * Sets a password with a link, which is spent with it. Every session of the account ends, and none begins: a second factor
+ * stays asked for.
+ * @throws DomainError `invalid_reset_token`, `password_not_allowed`, `sign_in_rate_limited`, `login_busy`
+ */
+export const completeReset = async (
+  deps: LoginDependencies,
+  call: OpenCall,
+  { token, new_password: password }: CompleteResetBody,
+): Promise<Reply<204, undefined>> => {
+  const reset = await look(deps, call, token)
+  const hash = await hashNewPassword(deps, reset, password, 'new_password')
+  await deps.database.transaction(async sql => {
+    const spent = await spendReset(sql, tokenDigest(token))
+    if (spent === undefined) throw invalidToken()
+    await replacePassword(sql, reset, hash)
+    await insertAccountEvent(sql, {
+      type: 'password_reset',
+      userId: spent.userId,
+      clientIp: call.clientIp,
+      userAgent: call.userAgent,
+      metadata: visitMetadata(call, spent.issuedBy === null ? {} : { issued_by: spent.issuedBy }),
+    })
+  })
+  return { status: 204 }
+}
