@@ -6,6 +6,7 @@ import type { Database } from './store/database.ts'
 import { sweepKeys } from './store/idempotency.ts'
 import { sweepLetters } from './store/mail-outbox.ts'
 import { sweepResets } from './store/password-resets.ts'
+import { sweepFactors } from './store/second-factors.ts'
 import { sweepSessions } from './store/sessions.ts'
 import { sweepFailures } from './store/sign-in-failures.ts'
 
@@ -22,6 +23,7 @@ export const startHousekeeping = (database: Database, login: LoginSettings, log:
     ['sessions', () => sweepSessions(database, login.sessions)],
     ['attempts', () => sweepAttempts(database)],
     ['reset links', () => sweepResets(database)],
+    ['second factors', () => sweepFactors(database)],
     ['failed sign-ins', () => sweepFailures(database)],
     ['letters', () => sweepLetters(database)],
   ]

@@ -86,6 +86,7 @@ describe('the OpenAPI document', () => {
       'getReadiness',
       'previewPasswordReset',
       'signIn',
+      'signInMfa',
     ])
     for (const { route, operation } of operations)
       if (route.policy !== 'public') assert.match(operation?.description ?? '', /Needs the role|needs no role/)

@@ -5,6 +5,7 @@ import { auditEventRoutes } from './audit-events.ts'
 import { environmentRoutes } from './environments.ts'
 import { healthRoutes } from './health.ts'
 import { loginEventRoutes } from './login/events.ts'
+import { mfaRoutes } from './login/mfa.ts'
 import { passwordResetRoutes } from './login/password-resets.ts'
 import { passwordRoutes } from './login/passwords.ts'
 import { sessionRoutes } from './login/sessions.ts'
@@ -21,6 +22,7 @@ export const ROUTES = {
   ...healthRoutes,
   ...loginEventRoutes,
   ...memberRoutes,
+  ...mfaRoutes,
   ...operationRoutes,
   ...organizationRoutes,
   ...passwordResetRoutes,

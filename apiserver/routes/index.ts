@@ -22,16 +22,22 @@ import { suspendEnvironment } from './environments/suspend-environment.ts'
 import { updateEnvironment } from './environments/update-environment.ts'
 import { getHealth } from './health/get-health.ts'
 import { getReadiness } from './health/get-readiness.ts'
+import { beginTotp } from './login/begin-totp.ts'
 import { changePassword } from './login/change-password.ts'
 import { completePasswordReset } from './login/complete-password-reset.ts'
+import { confirmTotp } from './login/confirm-totp.ts'
+import { getMfa } from './login/get-mfa.ts'
 import { getSession } from './login/get-session.ts'
 import { issuePasswordReset } from './login/issue-password-reset.ts'
 import { listLoginEvents } from './login/list-login-events.ts'
 import { listSessions } from './login/list-sessions.ts'
 import { previewPasswordReset } from './login/preview-password-reset.ts'
+import { removeTotp } from './login/remove-totp.ts'
+import { renewRecoveryCodes } from './login/renew-recovery-codes.ts'
 import { revokeOtherSessions } from './login/revoke-other-sessions.ts'
 import { revokeSession } from './login/revoke-session.ts'
 import { signIn } from './login/sign-in.ts'
+import { signInMfa } from './login/sign-in-mfa.ts'
 import { signOut } from './login/sign-out.ts'
 import { listMembers } from './members/list-members.ts'
 import { putMember } from './members/put-member.ts'
@@ -46,8 +52,10 @@ import { listProjects } from './projects/list-projects.ts'
 import { putProject } from './projects/put-project.ts'
 
 export const HANDLERS: Handlers = {
+  beginTotp,
   changePassword,
   completePasswordReset,
+  confirmTotp,
   createApiKey,
   createEnvironment,
   createToken,
@@ -56,6 +64,7 @@ export const HANDLERS: Handlers = {
   getConnection,
   getEnvironment,
   getHealth,
+  getMfa,
   getOperation,
   getOrganization,
   getProject,
@@ -79,7 +88,9 @@ export const HANDLERS: Handlers = {
   putOrganization,
   putProject,
   removeMember,
+  removeTotp,
   renewEnvironment,
+  renewRecoveryCodes,
   resumeEnvironment,
   revokeApiKey,
   revokeOtherSessions,
@@ -87,6 +98,7 @@ export const HANDLERS: Handlers = {
   revokeToken,
   rotateCredentials,
   signIn,
+  signInMfa,
   signOut,
   suspendEnvironment,
   updateEnvironment,
