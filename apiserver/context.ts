@@ -1,13 +1,13 @@
 /** What handlers work with, constructed in one place. */
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { AgentRequests } from './auth/agent-requests.ts'
-import type { CommandDependencies } from './commands/dependencies.ts'
+import type { InvitationDependencies } from './commands/create-invitation.ts'
 import type { LoginDependencies } from './commands/login/dependencies.ts'
 import type { PlanConfig } from './config/config.ts'
 import type { ReadinessCheck } from './http/readiness.ts'
 import type { HandlersOver } from './routes/handler.ts'
 
-export interface ApiContext extends CommandDependencies {
+export interface ApiContext extends InvitationDependencies {
   readonly agentRequests: AgentRequests
   readonly credentials: Credentials
   readonly login: LoginDependencies

@@ -4,9 +4,10 @@ import type { LoginSettings } from './commands/login/dependencies.ts'
 import { sweepAttempts } from './store/attempts.ts'
 import type { Database } from './store/database.ts'
 import { sweepKeys } from './store/idempotency.ts'
+import { sweepInvitations } from './store/invitations.ts'
+import { sweepMagicLinks } from './store/magic-links.ts'
 import { sweepLetters } from './store/mail-outbox.ts'
 import { sweepResets } from './store/password-resets.ts'
-import { sweepFactors } from './store/second-factors.ts'
 import { sweepSessions } from './store/sessions.ts'
 import { sweepFailures } from './store/sign-in-failures.ts'
 
@@ -23,8 +24,9 @@ export const startHousekeeping = (database: Database, login: LoginSettings, log:
     ['sessions', () => sweepSessions(database, login.sessions)],
     ['attempts', () => sweepAttempts(database)],
     ['reset links', () => sweepResets(database)],
-    ['second factors', () => sweepFactors(database)],
     ['failed sign-ins', () => sweepFailures(database)],
+    ['email links', () => sweepMagicLinks(database)],
+    ['invitations', () => sweepInvitations(database)],
     ['letters', () => sweepLetters(database)],
   ]
   let running: Promise<void> = Promise.resolve()

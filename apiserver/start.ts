@@ -17,7 +17,7 @@ import { accessSentence } from './auth/policy.ts'
 import type { CommandSettings } from './commands/dependencies.ts'
 import type { LoginSettings } from './commands/login/dependencies.ts'
 import type { ApiServerConfig } from './config/config.ts'
-import { rotationKeyOf, sealingKeyOf } from './config/secrets.ts'
+import { codeKeyOf, rotationKeyOf, sealingKeyOf } from './config/secrets.ts'
 import type { ApiContext } from './context.ts'
 import { openApiDocument } from './contract/openapi.ts'
 import { ROUTES } from './contract/routes.ts'
@@ -100,15 +100,20 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
 
 const LOCKOUT_WINDOW_SECONDS = 900
 
-const loginSettingsOf = ({ login, masterKey, consoleUrl, publicUrl }: ApiServerInstance): LoginSettings => ({
-  sessions: { ...login.sessions, rotationKey: rotationKeyOf(masterKey) },
-  lockout: {
-    maxFailures: login.maxFailures,
-    windowSeconds: LOCKOUT_WINDOW_SECONDS,
-    lockoutSeconds: login.lockoutSeconds,
-  },
-  consoleUrl: consoleUrl === '' ? publicUrl : consoleUrl,
-})
+const loginSettingsOf = (config: ApiServerInstance): LoginSettings => {
+  const { login, masterKey, consoleUrl, publicUrl, publicSignup } = config
+  return {
+    codeKey: codeKeyOf(masterKey),
+    publicSignup,
+    sessions: { ...login.sessions, rotationKey: rotationKeyOf(masterKey) },
+    lockout: {
+      maxFailures: login.maxFailures,
+      windowSeconds: LOCKOUT_WINDOW_SECONDS,
+      lockoutSeconds: login.lockoutSeconds,
+    },
+    consoleUrl: consoleUrl === '' ? publicUrl : consoleUrl,
+  }
+}
 
 const observePool = (database: Database, registry: Registry): void => {
   new Gauge({
@@ -151,6 +156,8 @@ const contextOf = (
   plan: config.plan,
   sealingKey: sealingKeyOf(config.masterKey),
   wakeDispatcher: environmentRow => dispatch.wake(environmentRow),
+  mailbox: rest.login.mailbox,
+  consoleUrl: config.consoleUrl,
   caCertificate: ports.caCertificate,
   tenantAddress: ports.tenantAddress,
   ...rest,
@@ -249,7 +256,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   const server = httpServer(config, ports, written, database, stopping =>
     contextOf(config, ports, database, dispatch, {
       agentRequests: written.agentRequests,
-      login: { database, log, hasher, settings, sealer, mailbox: mail.mailbox },
+      login: { database, log, hasher, settings, mailbox: mail.mailbox },
       readiness: readinessChecks(database, synced, ports),
       stopping,
     }),

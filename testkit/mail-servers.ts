@@ -23,7 +23,7 @@ export const testAuthority = (): TestAuthority => {
   const made = makeAuthority('mail test authority', 1, new Date())
   const authority = { certificate: new X509Certificate(made.certificate), key: createPrivateKey(made.key) }
   const folder = newTemporaryFolder()
-  atEnd(async () => rmSync(folder, { recursive: true }))
+  atEnd(async () => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'authority.pem')
   writeFileSync(file, made.certificate)
   return {
@@ -130,11 +130,12 @@ const received = () => {
       now--
     },
     letter: async (is: (letter: ReceivedLetter) => boolean): Promise<ReceivedLetter> => {
-      for (;;) {
+      // An end, so that a test that fails leaves nothing running.
+      for (const end = performance.now() + 15_000; performance.now() < end; await sleep(10)) {
         const found = letters.find(is)
         if (found !== undefined) return found
-        await sleep(10)
       }
+      throw new Error('The letter did not come')
     },
   }
 }
@@ -174,7 +175,9 @@ export const startSmtpServer = async (options: SmtpOptions): Promise<MailReceive
       if (username === account?.user && password === account?.password) done(null, { user: username })
       else done(Object.assign(new Error('No'), { responseCode: 535 }))
     },
-    onRcptTo: (_address, _session, done) => done(respondAt === 'recipient' ? refusal() : undefined),
+    onRcptTo: (_address, _session, done) => {
+      done(respondAt === 'recipient' ? refusal() : undefined)
+    },
     onData: (stream, { envelope }, done) => {
       const chunks: Buffer[] = []
       state.begin()

@@ -6,7 +6,6 @@ import { keyOf } from '../lib/model/resource.ts'
 import type { ApiRequest, OperationId } from './api-client.ts'
 import type { ApiCaller, TestApiServer } from './api-server.ts'
 import { type ApiTeam, at, created, finished, ORG, PROJECT } from './api-team.ts'
-import { beginTotp, codeOf, enrolTotp } from './second-factor.ts'
 import { signInAs, TEST_PASSWORD } from './sign-in.ts'
 
 export interface Aim extends ApiRequest {
@@ -25,12 +24,17 @@ export interface Range {
 let serial = 0
 const freshId = (): string => `fresh-${++serial}`
 
+/** An organization invites thirty times an hour. */
+const forgetInvitations = (api: TestApiServer) =>
+  api.plane.database.rows(`delete from attempts where bucket = 'invitations'`)
+
 /** What a route needs beyond a ready preview: its author says it here. */
 const PREPARE: Partial<Record<OperationId, (range: Range, env: string) => Promise<void>>> = {
   resumeEnvironment: async ({ team }, env) => {
     const { body } = await team.owner.call('suspendEnvironment', { params: at(env) })
     assert.equal((await finished(team.owner, body.id)).state, 'succeeded')
   },
+  createInvitation: async ({ api }) => void (await forgetInvitations(api)),
   getConnection: async ({ api }, env) => {
     const resource = await api.resource(ORG, PROJECT, env)
     assert.ok(resource)
@@ -70,30 +74,20 @@ const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller, route: 
     return (await caller.call('createToken', { body: { name: 'target', ...scopes } })).body.id
   },
   session: async ({ api, team }) => (await signInAs(api, team.owner)).session.session_id,
+  invitation: async ({ api, team }) => {
+    await forgetInvitations(api)
+    const body = { email: `${freshId()}@example.com`, role: 'viewer' }
+    return (await team.owner.call('createInvitation', { params: { org: ORG }, body })).body.invitation_id
+  },
   api_key: async ({ team }) =>
     (await team.owner.call('createApiKey', { params: { org: ORG }, body: { name: 'target', scopes: ['read'] } })).body
       .api_key_id,
 }
 
-type Body = Readonly<Record<string, unknown>>
-
-/** An app of the owner's, and what shows both. */
-const bothFactors = async ({ api, team }: Range): Promise<Body> => {
-  const { secret } = await enrolTotp(await signInAs(api, team.owner))
-  return { password: TEST_PASSWORD, totp_code: codeOf(secret) }
-}
-
 /** What a caller who is signed in can really send: the rest is examples. */
-const BODIES: Partial<Record<OperationId, (range: Range) => Body | Promise<Body>>> = {
+const BODIES: Partial<Record<OperationId, Readonly<Record<string, unknown>>>> = {
   // The same again: the callers after this one sign in with it.
-  changePassword: () => ({ current_password: TEST_PASSWORD, new_password: TEST_PASSWORD }),
-  beginTotp: async ({ api, team }) => {
-    await signInAs(api, team.owner)
-    return { password: TEST_PASSWORD }
-  },
-  confirmTotp: async ({ api, team }) => ({ code: codeOf(await beginTotp(await signInAs(api, team.owner))) }),
-  removeTotp: bothFactors,
-  renewRecoveryCodes: bothFactors,
+  changePassword: { current_password: TEST_PASSWORD, new_password: TEST_PASSWORD },
 }
 
 const bodyOf = (route: Route): Readonly<Record<string, unknown>> | undefined => {
@@ -118,7 +112,7 @@ export const aimAt = async (route: Route, range: Range, caller: ApiCaller): Prom
   return {
     params,
     query: route.organization === 'query' ? { organization_id: ORG } : {},
-    body: (await BODIES[route.operationId as OperationId]?.(range)) ?? bodyOf(route),
+    body: BODIES[route.operationId as OperationId] ?? bodyOf(route),
     headers: route.organization === 'header' ? { 'X-Service-Organization-ID': ORG } : {},
   }
 }

@@ -12,7 +12,7 @@ export interface PolicyRow {
    * `public`: nobody is asked. `operator`: whoever runs this service, whatever they are in organizations.
    */
   readonly role: Role | 'self' | 'public' | 'operator'
-  /** Kinds that may call it. Keys and agents' tokens need a level too that reaches the role: see `lib/model/scope.ts`. */
+  /** Kinds that may call it; of a public route: that are looked at when one is sent. Keys and agents' tokens need a level too that reaches the role: see `lib/model/scope.ts`. */
   readonly credentials: readonly CredentialKind[]
   /** Production of a project with `protect_production` needs an admin. */
   readonly production?: 'when-protected'
@@ -30,6 +30,8 @@ const PEOPLE = ['personal', 'session'] as const
 
 export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
   public: { role: 'public', credentials: [] },
+  // Whoever has no account has no session; who has one shows it.
+  'public.or-session': { role: 'public', credentials: ['session'] },
   'tokens.own': { role: 'self', credentials: PEOPLE },
   // An agent's token may end itself; the command sees to it that it ends no other.
   'token.revoke': { role: 'self', credentials: [...PEOPLE, 'agent'] },
@@ -41,6 +43,7 @@ export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
   'organization.put': { role: 'admin', credentials: PEOPLE, mayCreate: true },
   'member.write': { role: 'admin', credentials: PEOPLE },
   'member.remove': { role: 'admin', credentials: PEOPLE, orSelf: true },
+  'invitation.write': { role: 'admin', credentials: PEOPLE },
   'api-keys.read': { role: 'admin', credentials: [...PEOPLE, 'api_key'] },
   'api-keys.write': { role: 'admin', credentials: PEOPLE },
   'project.write': { role: 'developer', credentials: EVERY_KIND },
@@ -68,8 +71,9 @@ export const accessSentence = (route: {
   readonly operationId: string
   readonly policy: string
 }): string | undefined => {
-  const { role, production, orSelf } = policyRowOf(route)
-  if (role === 'public') return undefined
+  const { role, production, orSelf, credentials } = policyRowOf(route)
+  if (role === 'public')
+    return credentials.length === 0 ? undefined : 'Takes a session where the caller has one: needs no role.'
   if (role === 'self') return 'About the caller: needs no role.'
   if (role === 'operator') return 'For operators of this service: needs no role in an organization.'
   return [

@@ -27,6 +27,8 @@ export interface OpenCall {
   readonly clientKey: string
   /** What the client calls itself, cut to a length that can be kept. */
   readonly userAgent: string | undefined
+  /** Who calls, where a public route looks at a credential and one was sent. */
+  readonly caller?: Principal | undefined
   readonly method: string
   /** The route's template, e.g. `/v1/organizations/{org}`. */
   readonly route: string

@@ -25,13 +25,16 @@ const refuseAgain = (body: Buffer): never => {
   throw new DomainError(code, message, { details, errors, replayOf: requestId })
 }
 
+const ID_FIELDS: Readonly<Record<string, string>> = { key: 'api_key_id', inv: 'invitation_id' }
+const idFieldOf = (subjectId: string | null): string => ID_FIELDS[subjectId?.split('_')[0] ?? ''] ?? 'token_id'
+
 const openSecret = (stored: StoredReply, key: CallKey, sealingKey: Buffer): Buffer => {
   const body = stored.secretExpired || stored.body === null ? undefined : openReply(stored.body, { ...key, sealingKey })
   if (body !== undefined) return body
   throw new DomainError(
     'idempotency_secret_expired',
     'What was made by the first call with this Idempotency-Key is there, and its secret can no longer be shown',
-    { details: { [stored.subjectId?.startsWith('key_') === true ? 'api_key_id' : 'token_id']: stored.subjectId } },
+    { details: { [idFieldOf(stored.subjectId)]: stored.subjectId } },
   )
 }
 

@@ -9,5 +9,8 @@ const derived = (masterKey: Buffer, what: string): Buffer =>
 /** Derives the tokens that follow others in a session. */
 export const rotationKeyOf = (masterKey: Buffer): Buffer => derived(masterKey, 'svc session rotation')
 
+/** Makes digests of codes that are too short for plain ones. */
+export const codeKeyOf = (masterKey: Buffer): Buffer => derived(masterKey, 'svc sign-in codes')
+
 /** Half of what seals replies that hold a secret; the other half is the client's Idempotency-Key. */
 export const sealingKeyOf = (masterKey: Buffer): Buffer => derived(masterKey, 'svc idempotent replies')

@@ -84,9 +84,13 @@ describe('the OpenAPI document', () => {
       'completePasswordReset',
       'getHealth',
       'getReadiness',
+      'previewInvitation',
+      'previewMagicLink',
       'previewPasswordReset',
+      'requestMagicLink',
+      'requestPasswordReset',
       'signIn',
-      'signInMfa',
+      'verifyMagicLink',
     ])
     for (const { route, operation } of operations)
       if (route.policy !== 'public') assert.match(operation?.description ?? '', /Needs the role|needs no role/)

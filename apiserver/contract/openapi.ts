@@ -150,7 +150,8 @@ const operation = (route: Route, access: AccessSentence): ZodOpenApiOperationObj
           },
         }),
     responses: { ...successResponse(route), ...errorResponses(route) },
-    security: route.policy === 'public' ? [] : [{ bearer: [] }],
+    security:
+      route.policy === 'public' ? [] : route.policy === 'public.or-session' ? [{}, { bearer: [] }] : [{ bearer: [] }],
   }
 }
 

@@ -4,8 +4,10 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
 import { environmentRoutes } from './environments.ts'
 import { healthRoutes } from './health.ts'
+import { invitationRoutes } from './invitations.ts'
 import { loginEventRoutes } from './login/events.ts'
-import { mfaRoutes } from './login/mfa.ts'
+import { invitationLinkRoutes } from './login/invitations.ts'
+import { magicLinkRoutes } from './login/magic-links.ts'
 import { passwordResetRoutes } from './login/password-resets.ts'
 import { passwordRoutes } from './login/passwords.ts'
 import { sessionRoutes } from './login/sessions.ts'
@@ -21,8 +23,10 @@ export const ROUTES = {
   ...environmentRoutes,
   ...healthRoutes,
   ...loginEventRoutes,
+  ...invitationLinkRoutes,
+  ...invitationRoutes,
+  ...magicLinkRoutes,
   ...memberRoutes,
-  ...mfaRoutes,
   ...operationRoutes,
   ...organizationRoutes,
   ...passwordResetRoutes,

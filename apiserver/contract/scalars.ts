@@ -53,6 +53,12 @@ export const apiKeyId = z
   .regex(/^key_[0-9a-z]{20,40}$/, 'must be an API key’s id, key_ and 20-40 lowercase letters or digits')
   .meta({ description: 'Id of the API key', example: 'key_06dm3qz5hx7n0c8k2v4r9w1tbe' })
 
+/** An invitation's id: `inv_` and a time-ordered random part. */
+export const invitationId = z
+  .string()
+  .regex(/^inv_[0-9a-z]{20,40}$/, 'must be an invitation’s id, inv_ and 20-40 lowercase letters or digits')
+  .meta({ description: 'Id of the invitation', example: 'inv_06dm3qz5hx7n0c8k2v4r9w1tbe' })
+
 /** A session's id: `ses_` and a time-ordered random part. */
 export const sessionId = z
   .string()

@@ -139,16 +139,24 @@ const openCall = (route: Route, request: Request, exchange: Exchange): OpenCall 
 const bodyOf = async (route: Route, request: Request): Promise<unknown> =>
   route.method === 'get' ? undefined : readJsonBody(request, route.maxBodyBytes ?? MAX_BODY_BYTES)
 
-/** Serves what takes no credential. */
-const serveOpen = async (bound: Bound, request: Request, exchange: Exchange): Promise<Reply> => {
-  const { route } = bound
+/** Serves what needs no credential. Some of it looks at one that is sent, which then has to be good. */
+const serveOpen = async (
+  bound: Bound,
+  request: Request,
+  exchange: Exchange,
+  admission: Admission,
+  presented: Presented | undefined,
+): Promise<Reply> => {
+  const { route, row } = bound
   checkAccept(request.headers.accept)
   const rawQuery = queryOf(request.url)
   const rawBody = await bodyOf(route, request)
+  const caller = presented && (await admission.principal(exchange, presented, route, undefined))
+  if (caller !== undefined) authorize(caller, row, { target: undefined })
   const params = validate(bound.params, request.params, 'path')
   const query = validate(bound.query, rawQuery, 'query')
   const body = route.method === 'get' ? undefined : parseBody(bound, rawBody)
-  const call = openCall(route, request, exchange)
+  const call: OpenCall = { ...openCall(route, request, exchange), caller }
   return bound.handle({ params, query, body, call } as unknown as Input<Route>)
 }
 
@@ -271,16 +279,14 @@ export const bindRoutes = <Context>(
     exchange.route = bound.route.path
     const answer = async (): Promise<void> => {
       try {
+        const { authorization } = request.headers
+        const { role, credentials } = bound.row
+        const isOpen = role === 'public' && (credentials.length === 0 || authorization === undefined)
+        const presented = isOpen ? undefined : admission.present(exchange, authorization)
         const reply =
-          bound.row.role === 'public'
-            ? await serveOpen(bound, request, exchange)
-            : await serve(
-                bound,
-                request,
-                exchange,
-                admission,
-                admission.present(exchange, request.headers.authorization),
-              )
+          role === 'public' || presented === undefined
+            ? await serveOpen(bound, request, exchange, admission, presented)
+            : await serve(bound, request, exchange, admission, presented)
         serving.reply(exchange, response, withLocation(bound.route, reply))
       } catch (error) {
         serving.fail(exchange, response, error)

@@ -8,7 +8,7 @@ export interface Input<R extends Route> {
   readonly params: ParamsOf<R>
   readonly query: QueryOf<R>
   readonly body: BodyOf<R>
-  readonly call: R['policy'] extends 'public' ? OpenCall : Call
+  readonly call: R['policy'] extends 'public' | 'public.or-session' ? OpenCall : Call
 }
 
 type Answer<R extends Route> = Reply<StatusOf<R>, AnswerOf<R>>

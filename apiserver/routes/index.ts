@@ -22,23 +22,26 @@ import { suspendEnvironment } from './environments/suspend-environment.ts'
 import { updateEnvironment } from './environments/update-environment.ts'
 import { getHealth } from './health/get-health.ts'
 import { getReadiness } from './health/get-readiness.ts'
-import { beginTotp } from './login/begin-totp.ts'
+import { createInvitation } from './invitations/create-invitation.ts'
+import { listInvitations } from './invitations/list-invitations.ts'
+import { revokeInvitation } from './invitations/revoke-invitation.ts'
+import { acceptInvitation } from './login/accept-invitation.ts'
 import { changePassword } from './login/change-password.ts'
 import { completePasswordReset } from './login/complete-password-reset.ts'
-import { confirmTotp } from './login/confirm-totp.ts'
-import { getMfa } from './login/get-mfa.ts'
 import { getSession } from './login/get-session.ts'
 import { issuePasswordReset } from './login/issue-password-reset.ts'
 import { listLoginEvents } from './login/list-login-events.ts'
 import { listSessions } from './login/list-sessions.ts'
+import { previewInvitation } from './login/preview-invitation.ts'
+import { previewMagicLink } from './login/preview-magic-link.ts'
 import { previewPasswordReset } from './login/preview-password-reset.ts'
-import { removeTotp } from './login/remove-totp.ts'
-import { renewRecoveryCodes } from './login/renew-recovery-codes.ts'
+import { requestMagicLink } from './login/request-magic-link.ts'
+import { requestPasswordReset } from './login/request-password-reset.ts'
 import { revokeOtherSessions } from './login/revoke-other-sessions.ts'
 import { revokeSession } from './login/revoke-session.ts'
 import { signIn } from './login/sign-in.ts'
-import { signInMfa } from './login/sign-in-mfa.ts'
 import { signOut } from './login/sign-out.ts'
+import { verifyMagicLink } from './login/verify-magic-link.ts'
 import { listMembers } from './members/list-members.ts'
 import { putMember } from './members/put-member.ts'
 import { removeMember } from './members/remove-member.ts'
@@ -52,19 +55,18 @@ import { listProjects } from './projects/list-projects.ts'
 import { putProject } from './projects/put-project.ts'
 
 export const HANDLERS: Handlers = {
-  beginTotp,
+  acceptInvitation,
   changePassword,
   completePasswordReset,
-  confirmTotp,
   createApiKey,
   createEnvironment,
+  createInvitation,
   createToken,
   deleteEnvironment,
   deleteProject,
   getConnection,
   getEnvironment,
   getHealth,
-  getMfa,
   getOperation,
   getOrganization,
   getProject,
@@ -75,6 +77,7 @@ export const HANDLERS: Handlers = {
   listApiKeys,
   listAuditEvents,
   listEnvironments,
+  listInvitations,
   listLoginEvents,
   listMembers,
   listOperations,
@@ -83,23 +86,26 @@ export const HANDLERS: Handlers = {
   listSessions,
   listTokenEvents,
   listTokens,
+  previewInvitation,
+  previewMagicLink,
   previewPasswordReset,
   putMember,
   putOrganization,
   putProject,
   removeMember,
-  removeTotp,
   renewEnvironment,
-  renewRecoveryCodes,
+  requestMagicLink,
+  requestPasswordReset,
   resumeEnvironment,
   revokeApiKey,
+  revokeInvitation,
   revokeOtherSessions,
   revokeSession,
   revokeToken,
   rotateCredentials,
   signIn,
-  signInMfa,
   signOut,
   suspendEnvironment,
   updateEnvironment,
+  verifyMagicLink,
 }

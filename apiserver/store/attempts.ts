@@ -43,6 +43,12 @@ export const countAttempt = async (
   return row.allowed ? { ...row, retryAfterSeconds: 0 } : row
 }
 
+const FORGET = 'delete from attempts where bucket = $1 and key = $2'
+/** Forgets what was counted of somebody. */
+export const forgetAttempts = async (sql: Sql, bucket: string, who: string): Promise<void> => {
+  await sql.rows(FORGET, [bucket, keyOf(who)])
+}
+
 const TURN = `insert into attempts as a (bucket, key, hits, expires_at)
   values ($1, $2, array[now()], now() + make_interval(secs => $3))
   on conflict (bucket, key) do update set
@@ -54,12 +60,6 @@ export const takeTurn = async (sql: Sql, bucket: string, who: string, secondsApa
   const row = await sql.row<{ at: Date }>(TURN, [bucket, keyOf(who), secondsApart])
   if (row === undefined) throw new Error('A turn was not taken')
   return row.at
-}
-
-const CLEAR = 'delete from attempts where bucket = $1 and key = $2'
-/** Forgets somebody's attempts: one of them was right. */
-export const clearAttempts = async (sql: Sql, bucket: string, who: string): Promise<void> => {
-  await sql.rows(CLEAR, [bucket, keyOf(who)])
 }
 
 const SWEEP = `delete from attempts where ctid = any (array(

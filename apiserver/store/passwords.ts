@@ -13,13 +13,10 @@ export interface SignInAccount {
   readonly hash: string | null
   /** When it was set, whatever became of its hash since. */
   readonly passwordChangedAt: Date | null
-  /** A second factor is asked for. */
-  readonly mfaEnabled: boolean
 }
 
 const ACCOUNT = `${columns('u', ['user_id', 'email', 'name', 'is_operator', 'disabled_at'])}, p.hash,
-  p.changed_at as "passwordChangedAt",
-  exists (select 1 from second_factors f where f.user_id = u.user_id and f.enabled_at is not null) as "mfaEnabled"`
+  p.changed_at as "passwordChangedAt"`
 
 const FIND_BY_EMAIL = `select ${ACCOUNT} from users u left join passwords p on p.user_id = u.user_id where u.email = $1`
 /** The account with an address, in lower case. */
@@ -29,6 +26,11 @@ export const findSignInAccount = (sql: Sql, email: string): Promise<SignInAccoun
 const FIND = `select ${ACCOUNT} from users u left join passwords p on p.user_id = u.user_id where u.user_id = $1`
 export const findAccount = (sql: Sql, userId: string): Promise<SignInAccount | undefined> =>
   sql.row<SignInAccount>(FIND, [userId])
+
+const REMOVE = 'delete from passwords where user_id = $1 returning 1'
+/** Answers whether there was one. */
+export const removePassword = async (sql: Sql, userId: string): Promise<boolean> =>
+  (await sql.row(REMOVE, [userId])) !== undefined
 
 const REPLACE = 'update passwords set hash = $3 where user_id = $1 and hash = $2'
 /** Keeps the same password with other parameters, unless it was changed meanwhile. */

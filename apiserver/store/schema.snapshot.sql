@@ -169,6 +169,30 @@ CREATE INDEX intents_pending ON public.intents USING btree (id) WHERE (state = '
 grant insert on intents to svc_api
 grant select on intents to svc_api
 grant update on intents to svc_api
+invitations.id text not null
+invitations.organization_id text not null
+invitations.email text not null
+invitations.role text not null
+invitations.invited_by text not null
+invitations.token_digest bytea not null
+invitations.by_mail boolean not null
+invitations.created_at timestamp(3) with time zone not null default now()
+invitations.expires_at timestamp(3) with time zone not null
+invitations constraint invitations_email_check CHECK ((email = lower(email)))
+invitations constraint invitations_id_check CHECK ((id ~ '^inv_[0-9a-z]{20,40}$'::text))
+invitations constraint invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES users(user_id)
+invitations constraint invitations_organization_id_email_key UNIQUE (organization_id, email)
+invitations constraint invitations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+invitations constraint invitations_pkey PRIMARY KEY (id)
+invitations constraint invitations_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'developer'::text, 'admin'::text, 'owner'::text])))
+invitations constraint invitations_token_digest_check CHECK ((length(token_digest) = 32))
+invitations constraint invitations_token_digest_key UNIQUE (token_digest)
+CREATE INDEX invitations_by_expiry ON public.invitations USING btree (expires_at)
+CREATE INDEX invitations_by_organization ON public.invitations USING btree (organization_id, created_at, id)
+grant delete on invitations to svc_api
+grant insert on invitations to svc_api
+grant select on invitations to svc_api
+grant update on invitations to svc_api
 leases.name text not null
 leases.holder text not null
 leases.term bigint not null
@@ -177,6 +201,22 @@ leases constraint leases_pkey PRIMARY KEY (name)
 grant insert on leases to svc_api
 grant select on leases to svc_api
 grant update on leases to svc_api
+magic_links.email text not null
+magic_links.token_digest bytea not null
+magic_links.code_digest bytea not null
+magic_links.guesses integer not null default 0
+magic_links.created_at timestamp(3) with time zone not null default now()
+magic_links.expires_at timestamp(3) with time zone not null
+magic_links constraint magic_links_code_digest_check CHECK ((length(code_digest) = 32))
+magic_links constraint magic_links_email_check CHECK ((email = lower(email)))
+magic_links constraint magic_links_pkey PRIMARY KEY (email)
+magic_links constraint magic_links_token_digest_check CHECK ((length(token_digest) = 32))
+magic_links constraint magic_links_token_digest_key UNIQUE (token_digest)
+CREATE INDEX magic_links_by_expiry ON public.magic_links USING btree (expires_at)
+grant delete on magic_links to svc_api
+grant insert on magic_links to svc_api
+grant select on magic_links to svc_api
+grant update on magic_links to svc_api
 mail_outbox.id text not null
 mail_outbox.kind text not null
 mail_outbox.about text not null
@@ -218,21 +258,6 @@ grant delete on memberships to svc_api
 grant insert on memberships to svc_api
 grant select on memberships to svc_api
 grant update on memberships to svc_api
-mfa_tokens.digest bytea not null
-mfa_tokens.user_id text not null
-mfa_tokens.method text not null
-mfa_tokens.tries integer not null default 0
-mfa_tokens.expires_at timestamp(3) with time zone not null
-mfa_tokens constraint mfa_tokens_digest_check CHECK ((length(digest) = 32))
-mfa_tokens constraint mfa_tokens_method_check CHECK ((method = ANY (ARRAY['password'::text, 'email_link'::text])))
-mfa_tokens constraint mfa_tokens_pkey PRIMARY KEY (digest)
-mfa_tokens constraint mfa_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
-CREATE INDEX mfa_tokens_by_expiry ON public.mfa_tokens USING btree (expires_at)
-CREATE INDEX mfa_tokens_by_user ON public.mfa_tokens USING btree (user_id)
-grant delete on mfa_tokens to svc_api
-grant insert on mfa_tokens to svc_api
-grant select on mfa_tokens to svc_api
-grant update on mfa_tokens to svc_api
 operations.id text not null
 operations.kind text not null
 operations.state text not null default 'pending'::text
@@ -311,15 +336,6 @@ CREATE INDEX projects_leaving ON public.projects USING btree (deleted_at) WHERE 
 grant insert on projects to svc_api
 grant select on projects to svc_api
 grant update on projects to svc_api
-recovery_codes.user_id text not null
-recovery_codes.digest bytea not null
-recovery_codes constraint recovery_codes_digest_check CHECK ((length(digest) = 32))
-recovery_codes constraint recovery_codes_pkey PRIMARY KEY (user_id, digest)
-recovery_codes constraint recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
-grant delete on recovery_codes to svc_api
-grant insert on recovery_codes to svc_api
-grant select on recovery_codes to svc_api
-grant update on recovery_codes to svc_api
 schema_migrations.number integer not null
 schema_migrations.name text not null
 schema_migrations.sha256 text not null
@@ -327,19 +343,6 @@ schema_migrations.applied_at timestamp with time zone not null default now()
 schema_migrations constraint schema_migrations_name_key UNIQUE (name)
 schema_migrations constraint schema_migrations_pkey PRIMARY KEY (number)
 grant select on schema_migrations to svc_api
-second_factors.user_id text not null
-second_factors.sealed_secret text not null
-second_factors.version bigint not null
-second_factors.totp_last_step bigint not null default 0
-second_factors.enabled_at timestamp(3) with time zone
-second_factors.pending_until timestamp(3) with time zone
-second_factors constraint second_factors_check CHECK (((enabled_at IS NULL) <> (pending_until IS NULL)))
-second_factors constraint second_factors_pkey PRIMARY KEY (user_id)
-second_factors constraint second_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
-grant delete on second_factors to svc_api
-grant insert on second_factors to svc_api
-grant select on second_factors to svc_api
-grant update on second_factors to svc_api
 session_tokens.digest bytea not null
 session_tokens.session_id text not null
 session_tokens.generation integer not null
@@ -431,6 +434,7 @@ users.name text not null default ''::text
 users.is_operator boolean not null default false
 users.disabled_at timestamp(3) with time zone
 users.created_at timestamp(3) with time zone not null default now()
+users.email_verified_at timestamp(3) with time zone
 users constraint users_email_check CHECK ((email = lower(email)))
 users constraint users_email_key UNIQUE (email)
 users constraint users_pkey PRIMARY KEY (user_id)

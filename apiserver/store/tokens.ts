@@ -100,6 +100,11 @@ const REVOKE_NAMED = `update tokens as t set revoked_at = now()
 export const revokeTokensNamed = (sql: Sql, userId: string, name: string): Promise<readonly TokenRow[]> =>
   sql.rows<TokenRow>(REVOKE_NAMED, [userId, name])
 
+const REVOKE_ALL = 'update tokens set revoked_at = now() where user_id = $1 and revoked_at is null returning 1'
+/** Ends all of a user's tokens; answers how many. */
+export const revokeTokensOf = async (sql: Sql, userId: string): Promise<number> =>
+  (await sql.rows(REVOKE_ALL, [userId])).length
+
 const LIST = `select ${TOKEN} from tokens t
   where t.user_id = $1 and (t.revoked_at is null or t.revoked_at > now() - interval '30 days')
     and ($2::timestamptz is null or (t.created_at, t.id) < ($2, $3))

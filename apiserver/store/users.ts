@@ -40,6 +40,11 @@ export const insertUser = (
   user: Pick<UserRow, 'userId' | 'email' | 'name' | 'isOperator'>,
 ): Promise<UserRow | undefined> => sql.row<UserRow>(INSERT, [user.userId, user.email, user.name, user.isOperator])
 
+const VERIFY = 'update users set email_verified_at = now() where user_id = $1 and email_verified_at is null returning 1'
+/** Notes that a user reads the account's mail; answers whether that is news. */
+export const verifyEmail = async (sql: Sql, userId: string): Promise<boolean> =>
+  (await sql.row(VERIFY, [userId])) !== undefined
+
 const LOCK = 'select now() as now from users where user_id = $1 for no key update'
 /** Serializes what is counted per user; answers what time it is for the database, in this transaction. */
 export const lockUser = async (sql: Sql, userId: string): Promise<Date> => {

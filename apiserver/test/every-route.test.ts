@@ -20,6 +20,7 @@ const UNKNOWN: Readonly<Record<string, readonly [id: string, ...codes: ErrorCode
   operation: [newId('op'), 'operation_not_found'],
   token: [newId('tok'), 'token_not_found'],
   api_key: [newId('key'), 'api_key_not_found'],
+  invitation: [newId('inv'), 'invitation_not_found'],
   session: [newId('ses'), 'session_not_found'],
   organization_id: ['nowhere', 'organization_not_found'],
   project_id: ['nowhere', 'project_not_found'],

@@ -21,6 +21,9 @@ export const AUDIT_ACTIONS = [
   'revoke_token',
   'create_api_key',
   'revoke_api_key',
+  'create_invitation',
+  'revoke_invitation',
+  'accept_invitation',
   'external_change',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
@@ -41,10 +44,10 @@ export const ACCOUNT_EVENT_TYPES = [
   'password_reset',
   'magic_link_requested',
   'magic_link_used',
+  'email_verified',
   'mfa_enrolled',
   'mfa_removed',
   'recovery_code_used',
-  'recovery_codes_renewed',
   'setup_completed',
 ] as const
 export type AccountEventType = (typeof ACCOUNT_EVENT_TYPES)[number]

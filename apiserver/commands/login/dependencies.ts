@@ -1,5 +1,4 @@
 /** What the built-in login works with. */
-import type { Sealer } from '../../../lib/credentials/seal.ts'
 import type { Log } from '../../../runtime/log/log.ts'
 import type { SessionSettings } from '../../auth/authenticate/session.ts'
 import type { PasswordHasher } from '../../auth/passwords/password-hasher.ts'
@@ -12,11 +11,13 @@ export interface LoginSettings {
   readonly lockout: LockoutSettings
   /** Where links to pages begin, without a slash at the end; may be empty. */
   readonly consoleUrl: string
+  /** Makes digests of codes. */
+  readonly codeKey: Buffer
+  /** A new address gets an account when it is proved. */
+  readonly publicSignup: boolean
 }
 
 export interface LoginDependencies {
-  /** Seals secrets of second factors. */
-  readonly sealer: Sealer
   readonly database: Database
   readonly log: Log
   readonly hasher: PasswordHasher

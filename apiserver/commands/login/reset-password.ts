@@ -11,6 +11,8 @@ import { type AttemptLimit, countAttempt } from '../../store/attempts.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
 import { findReset, putReset, type ResetRow, spendReset } from '../../store/password-resets.ts'
 import { findSignInAccount } from '../../store/passwords.ts'
+import { verifyEmail } from '../../store/users.ts'
+import { emailHint } from '../../views/email-hint.ts'
 import type { Call, OpenCall, Reply } from '../call.ts'
 import { visitMetadata } from './begin-session.ts'
 import { provePassword, tooManySignIns } from './check-password.ts'
@@ -30,7 +32,7 @@ export const resetUrl = (deps: LoginDependencies, token: string): string =>
   `${deps.settings.consoleUrl}/reset-password/${token}`
 
 /** Enough of an address to be recognized by whose it is. */
-const hintOf = (email: string | null): string | null => email?.replace(/^(.)[^@]*/, '$1***') ?? null
+const hintOf = (email: string | null): string | null => (email === null ? null : emailHint(email))
 
 /**
  * Issues a link for somebody who cannot sign in, by an operator who proves their own password.
@@ -105,6 +107,8 @@ export const completeReset = async (
     const spent = await spendReset(sql, tokenDigest(token))
     if (spent === undefined) throw invalidToken()
     await replacePassword(sql, reset, hash)
+    // A link that was sent by mail proves the address, and the password is its reader's.
+    if (spent.issuedBy === null) await verifyEmail(sql, spent.userId)
     await insertAccountEvent(sql, {
       type: 'password_reset',
       userId: spent.userId,

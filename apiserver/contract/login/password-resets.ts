@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { defineRoute } from '../route.ts'
 import { isoTime, text } from '../scalars.ts'
+import { accepted } from './magic-links.ts'
 import { email, LOGIN_BODY_BYTES, newPassword, typedPassword } from './people.ts'
 
 const resetToken = text(1, 200).meta({
@@ -35,6 +36,23 @@ export type CompleteResetBody = z.output<typeof completeResetBody>
 const token = 'svc_rst_3fK9xQ2mWc7Rt1Zb8Nv5Hj0Ls6Dg4Pe2Ya9Uq3Xi7Ok1M'
 
 export const passwordResetRoutes = {
+  requestPasswordReset: defineRoute({
+    operationId: 'requestPasswordReset',
+    method: 'post',
+    path: '/v1/auth/builtin/password-resets/request',
+    tag: 'Sign-in',
+    summary: 'Ask by mail for a link with which to set a new password',
+    description:
+      'Answered alike whether or not the address has an account. Good for an hour, once, in place of earlier ones. An address gets one letter a minute; what is asked for in between changes nothing.',
+    policy: 'public',
+    organization: 'none',
+    body: z.strictObject({ email }),
+    maxBodyBytes: LOGIN_BODY_BYTES,
+    idempotency: 'none',
+    success: { status: 202, description: 'If somebody is to get a letter, it is on its way', body: accepted },
+    errors: ['mail_not_configured', 'mail_rate_limited', 'database_unavailable'],
+    examples: { request: { email: 'ada@example.com' }, response: { status: 'accepted' } },
+  }),
   issuePasswordReset: defineRoute({
     operationId: 'issuePasswordReset',
     method: 'post',
