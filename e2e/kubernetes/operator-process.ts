@@ -44,7 +44,8 @@ export class OperatorProcess {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  launch(): void {
+  /** `more` is for this one process. */
+  launch(more: Readonly<Record<string, string>> = {}): void {
     const { kubeconfig, namespace, identity, environment } = this.#options
     const child = spawn(process.execPath, [PROGRAM], {
       env: {
@@ -55,6 +56,7 @@ export class OperatorProcess {
         SERVICE_OPERATOR_IDENTITY: identity,
         SERVICE_METRICS_LISTEN: `127.0.0.1:${this.#port}`,
         ...environment,
+        ...more,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -64,8 +66,8 @@ export class OperatorProcess {
   }
 
   /** Launches it and waits until it answers `/readyz`: it leads, and has looked at everything. */
-  async start(): Promise<void> {
-    this.launch()
+  async start(more: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.launch(more)
     const until = Date.now() + 120_000
     for (;;) {
       assert.ok(this.running, `The operator ended instead of starting:\n${this.#output.slice(-4000)}`)

@@ -14,7 +14,7 @@ export const proxiedOperator = async (
   identity: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<ProxiedOperator> => {
-  const proxy = await startFaultProxy(faked.cluster.kubeconfig)
+  const proxy = await startFaultProxy(faked.cluster.kubeconfig, { mark: identity })
   const { kubeconfig } = proxy
   const operator = await OperatorProcess.create({ kubeconfig, namespace: faked.namespace, identity, environment })
   return { proxy, operator }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { V1Lease } from '@kubernetes/client-node'
 import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { type AuditLine, AuditLog, auditLogOf } from '../../testkit/kubernetes/audit-log.ts'
 import type { Exchange, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
 import type { OperatorProcess } from './operator-process.ts'
@@ -26,6 +27,17 @@ const changesOf = ({ proxy }: Contender, since = 0): string[] =>
     .slice(since)
     .filter(({ mutation }: Exchange) => mutation !== undefined)
     .map(({ verb, path }) => `${verb} ${path}`)
+
+/** The same by the API server's own log. */
+const changesIn = (lines: readonly AuditLine[], { identity }: Contender): string[] =>
+  lines
+    .filter(({ userAgent, verb, resource }) => {
+      const reads = ['get', 'list', 'watch'].includes(verb)
+      return (
+        userAgent.startsWith('svc-operator/') && userAgent.endsWith(` ${identity}`) && !reads && resource !== 'leases'
+      )
+    })
+    .map(({ verb, resource, namespace, name }) => `${verb} ${resource} ${namespace}/${name}`)
 
 describe('two operators', function () {
   this.timeout(180_000)
@@ -133,12 +145,20 @@ describe('two operators', function () {
     await done(environment)
     await sleep(Math.max(0, SILENT_MS - (performance.now() - sleepsAt)))
     const [before, beforeOther] = [leader.proxy.exchanges.length, other.proxy.exchanges.length]
+    const path = auditLogOf('api')
+    const log = path === undefined ? undefined : new AuditLog(path)
     leader.process.signal('SIGCONT')
     await environment.ask('suspend', { suspended: true })
     await done(environment)
     await sleep(3000)
     assert.deepEqual(changesOf(leader, before), [])
     assert.ok(changesOf(other, beforeOther).length > 0)
+    if (log === undefined) console.log('      not proven by the audit log: SERVICE_TEST_API_AUDIT_LOG does not name it')
+    else {
+      const lines = await log.linesUntil(faked.cluster.objects)
+      assert.deepEqual(changesIn(lines, leader), [])
+      assert.ok(changesIn(lines, other).length > 0, 'The log is of another cluster')
+    }
     // What it remembers is out of date: it ends, to be started anew.
     assert.equal(leader.process.running, false)
   })

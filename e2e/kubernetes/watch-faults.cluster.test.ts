@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import { sized } from '../../testkit/full.ts'
+import { ApiServerProcess, apiServerPidFile } from '../../testkit/kubernetes/api-server-process.ts'
 import { compactHistory, historyOf, isForgotten } from '../../testkit/kubernetes/compact-history.ts'
 import type { Fault, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { skipBecause } from '../../testkit/skip-because.ts'
@@ -13,12 +14,13 @@ import { proxiedOperator } from './proxied-operator.ts'
 /** How often a fault strikes before the network is well again. */
 const STRIKES = 12
 const DOWN_MS = sized(5_000, 30_000)
-/** How long a watch may be silent: a minute and a half in earnest. */
-const IDLE_SECONDS = 2
+/** How long the API server itself is away. */
+const ENDED_MS = 30_000
+/** For how long a watch may be silent where it is to be found out: else a minute and a half. */
+const IMPATIENT = { SERVICE_OPERATOR_WATCH_IDLE_SECONDS: '2' }
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   'connections that are reset': { watch: { kind: 'reset', after: 1 } },
-  'connections that died without a word': { watch: { kind: 'half-open', after: 1 } },
   'streams cut within a line': { watch: { kind: 'cut', afterBytes: 700 } },
   'lines that are half there': { watch: { kind: 'truncated', after: 1 } },
   'lines that are no JSON': { watch: { kind: 'garbage', after: 1 } },
@@ -40,8 +42,7 @@ describe('an operator whose watches break', function () {
 
   before(async function () {
     faked = await fakedCluster(this)
-    const environment = { SERVICE_OPERATOR_WATCH_IDLE_SECONDS: String(IDLE_SECONDS) }
-    ;({ proxy, operator } = await proxiedOperator(faked, 'watcher', environment))
+    ;({ proxy, operator } = await proxiedOperator(faked, 'watcher'))
     started = true
   })
   // A new process for each fault: one that was struck often waits longer and longer until it tries again.
@@ -72,12 +73,13 @@ describe('an operator whose watches break', function () {
     await environment.ask('delete')
     await done(environment)
   }
-  const metric = async (name: string): Promise<number> => {
+  /** The sum of its samples; those with a label may not have happened yet. */
+  const metric = async (name: string, label = ''): Promise<number> => {
     const text = await (await fetch(operator.metricsUrl)).text()
-    const values = [...text.matchAll(new RegExp(`^${name}(?:{[^}]*})? ([0-9.e+]+)$`, 'gm'))].map(found =>
+    const values = [...text.matchAll(new RegExp(`^${name}(?:{[^}]*${label}[^}]*})? ([0-9.e+]+)$`, 'gm'))].map(found =>
       Number(found[1]),
     )
-    assert.ok(values.length > 0, `No metric ${name}`)
+    assert.ok(values.length > 0 || label !== '', `No metric ${name}`)
     return values.reduce((sum, value) => sum + value, 0)
   }
   /** Watches that were open before a fault was put in place know nothing of it: they are broken once. */
@@ -91,17 +93,26 @@ describe('an operator whose watches break', function () {
     assert.equal(await metric('reflector_missed_events_total'), 0)
   })
 
+  const liveInSpiteOf = async (fault: Fault): Promise<void> => {
+    const injection = proxy.inject(({ verb }) => verb === 'watch', fault, STRIKES)
+    try {
+      await breakAll()
+      await Promise.all([live(), live(), live()])
+      assert.ok(injection.count > 0, 'The fault never struck')
+    } finally {
+      injection.remove()
+    }
+  }
+
   for (const [name, fault] of Object.entries(FAULTS))
-    it(`lives go their way in spite of ${name}`, async () => {
-      const injection = proxy.inject(({ verb }) => verb === 'watch', fault, STRIKES)
-      try {
-        await breakAll()
-        await Promise.all([live(), live(), live()])
-        assert.ok(injection.count > 0, 'The fault never struck')
-      } finally {
-        injection.remove()
-      }
-    })
+    it(`lives go their way in spite of ${name}`, () => liveInSpiteOf(fault))
+
+  // Alone: whoever is impatient is saved from other faults by it.
+  it('lives go their way in spite of connections that died without a word', async () => {
+    await operator.stop()
+    await operator.start(IMPATIENT)
+    await liveInSpiteOf({ watch: { kind: 'half-open', after: 1 } })
+  })
 
   it(`an API server that is away for ${DOWN_MS / 1000} s is caught up with`, async () => {
     const environment = await FakedEnvironment.prepare(faked)
@@ -114,18 +125,48 @@ describe('an operator whose watches break', function () {
     await live()
   })
 
-  it('a history that was compacted meanwhile is caught up with', async function () {
+  /** Waits until the API server answers again. */
+  const answers = async (): Promise<void> => {
+    const until = Date.now() + 60_000
+    for (;;) {
+      try {
+        await faked.store.list(environmentType)
+        return
+      } catch (error) {
+        if (Date.now() > until) throw error
+      }
+      await sleep(100)
+    }
+  }
+
+  it('an API server that ended for 30 s is caught up with, though its history was compacted meanwhile', async function () {
     const history = historyOf() ?? skipBecause(this, 'SERVICE_TEST_ETCD_URL does not say where the history is')
+    const pidFile = apiServerPidFile() ?? skipBecause(this, 'SERVICE_TEST_API_SERVER_PID_FILE names no process to end')
     const environments = await Promise.all([1, 2, 3].map(() => FakedEnvironment.prepare(faked)))
     await Promise.all(environments.map(each => each.ask('create')))
     await Promise.all(environments.map(done))
     const { resourceVersion } = await faked.store.list(environmentType)
+    const relists = await metric('reflector_lists_total', 'reason="gone"')
+    const apiServer = new ApiServerProcess(pidFile)
+    // Behind its back, so that what it saw last is from before.
     await proxy.down()
     await Promise.all(environments.map(each => each.ask('suspend', { suspended: true })))
-    await compactHistory(history)
-    assert.ok(await isForgotten(history, resourceVersion), 'What the operator saw last is still there')
-    await proxy.up()
+    await apiServer.kill()
+    try {
+      await proxy.up()
+      await compactHistory(history)
+      assert.ok(await isForgotten(history, resourceVersion), 'What the operator saw last is still there')
+      await sleep(ENDED_MS)
+    } finally {
+      apiServer.start()
+    }
+    await answers()
     await Promise.all(environments.map(done))
+    // A running API server answers old versions from its memory, compacted or not: only a new one says that they are gone.
+    assert.ok(
+      (await metric('reflector_lists_total', 'reason="gone"')) > relists,
+      'It was never told that its version is gone',
+    )
     await live()
   })
 })

@@ -94,8 +94,8 @@ const verbOf = (method: string, path: string, query: URLSearchParams): Exchange[
   return VERBS[method] ?? 'get'
 }
 
-/** A proxy in front of a kubeconfig's API server. */
-export const startFaultProxy = async (kubeconfig: string): Promise<FaultProxy> => {
+/** A proxy in front of a kubeconfig's API server. `mark` ends the User-Agent of what passes: by it audit logs tell who came this way. */
+export const startFaultProxy = async (kubeconfig: string, { mark = '' } = {}): Promise<FaultProxy> => {
   const access = await clusterAccess(kubeconfig)
   const { tls } = await access.signIn()
   const signedIn = new Agent({ ...tls, keepAlive: true })
@@ -139,7 +139,7 @@ export const startFaultProxy = async (kubeconfig: string): Promise<FaultProxy> =
     const upstream = request(`${access.origin}${access.prefix}${incoming.url ?? '/'}`, {
       agent,
       method: exchange.method,
-      headers: { ...own, ...headers },
+      headers: { ...own, ...headers, 'user-agent': `${exchange.userAgent} ${mark}`.trim() },
     })
     outgoing.on('close', () => upstream.destroy())
     upstream.on('error', () => outgoing.destroy())
