@@ -87,6 +87,7 @@ const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About]
   getOperation: ['yyyy- yyy yyy y', 'environment'],
   listOperations: ['yyyy- yyy yyy y', 'environment'],
   listAuditEvents: ['nnyy- ssy ssy y', 'organization'],
+  verifyAuditEvents: ['nnyy- ssy ssy y', 'organization'],
 }
 
 /** What a call is about: a scope has to hold it. */

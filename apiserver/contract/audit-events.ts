@@ -82,4 +82,54 @@ export const auditEventRoutes = {
       },
     },
   }),
+  verifyAuditEvents: defineRoute({
+    operationId: 'verifyAuditEvents',
+    method: 'get',
+    path: '/v1/organizations/{org}/audit-events/verify',
+    tag: 'Audit events',
+    summary: 'Check that the audit events are as they were written',
+    description:
+      'Each event carries a hash over itself and the one before. Names the first event that was changed, moved or removed. Note the head elsewhere: it vouches for everything up to it, also against whoever can write to the database.',
+    policy: 'audit.read',
+    organization: 'path',
+    params: organizationParams,
+    idempotency: 'none',
+    success: {
+      status: 200,
+      description: 'What was found',
+      body: z
+        .object({
+          organization_id: organizationId,
+          verified: z.boolean().meta({ description: 'Everything is as it was written', example: true }),
+          events: z.int().min(0).meta({ description: 'Events found sound, from the first on', example: 7 }),
+          head: z
+            .object({
+              id: z.int().min(1).meta({ description: 'The last event', example: 7 }),
+              hash: z.string().meta({ description: 'Its hash: SHA-256 in hex', example: 'a'.repeat(64) }),
+            })
+            .nullable()
+            .meta({ description: 'null: there is no event yet' }),
+          broken: z
+            .object({
+              id: z.int().min(1).meta({ description: 'The first event that is not as it was written', example: 3 }),
+              problem: z
+                .enum(['changed', 'missing'])
+                .meta({ description: 'What is wrong with it', example: 'changed' }),
+            })
+            .nullable()
+            .meta({ description: 'null: none is' }),
+        })
+        .meta({ id: 'AuditVerdict' }),
+    },
+    errors: [],
+    examples: {
+      response: {
+        organization_id: 'acme',
+        verified: true,
+        events: 7,
+        head: { id: 7, hash: 'a'.repeat(64) },
+        broken: null,
+      },
+    },
+  }),
 }

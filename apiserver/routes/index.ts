@@ -8,6 +8,7 @@ import { createApiKey } from './api-keys/create-api-key.ts'
 import { listApiKeys } from './api-keys/list-api-keys.ts'
 import { revokeApiKey } from './api-keys/revoke-api-key.ts'
 import { listAuditEvents } from './audit-events/list-audit-events.ts'
+import { verifyAuditEvents } from './audit-events/verify-audit-events.ts'
 import { createEnvironment } from './environments/create-environment.ts'
 import { deleteEnvironment } from './environments/delete-environment.ts'
 import { getConnection } from './environments/get-connection.ts'
@@ -107,5 +108,6 @@ export const HANDLERS: Handlers = {
   signOut,
   suspendEnvironment,
   updateEnvironment,
+  verifyAuditEvents,
   verifyMagicLink,
 }

@@ -161,7 +161,7 @@ describe('the audit log', () => {
         `update audit_heads set last_id = 0`,
         `insert into audit_heads values ('kept', 0)`,
         `delete from audit_heads`,
-        `select next_audit_id('kept')`,
+        `select next_audit_link('kept')`,
         `alter table audit_events disable trigger all`,
         `drop table audit_events`,
         `create trigger mine before insert on audit_events for each row execute function suppress_redundant_updates_trigger()`,

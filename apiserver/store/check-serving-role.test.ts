@@ -41,7 +41,7 @@ describe('checkServingRole', () => {
     ['insert (occurred_at)', 'account_events'],
     ['update (last_id)', 'audit_heads'],
     ['insert', 'audit_heads'],
-    ['execute', 'function next_audit_id(text)'],
+    ['execute', 'function next_audit_link(text)'],
   ] as const)
     it(`refuses the serving role once it was granted ${grant} on ${object}`, async () => {
       await as('svc_owner', async database => {

@@ -16,7 +16,7 @@ const POWERS = `with audit as (
     case when exists (select from audit where is_head and has_any_column_privilege(oid, 'INSERT'))
         or exists (select from audit where not is_head and (has_column_privilege(oid, 'id', 'INSERT')
           or has_column_privilege(oid, 'occurred_at', 'INSERT')))
-        or has_function_privilege('next_audit_id(text)', 'EXECUTE')
+        or has_function_privilege('next_audit_link(text)', 'EXECUTE')
       then 'may choose the number or time of an event' end,
     case when exists (select from pg_roles r where r.rolname in ('pg_execute_server_program', 'pg_write_server_files')
         and pg_has_role(r.oid, 'member'))

@@ -7,6 +7,8 @@ account_events.client_ip text
 account_events.user_agent text
 account_events.occurred_at timestamp(3) with time zone not null
 account_events.metadata jsonb not null
+account_events.hash bytea not null
+account_events constraint account_events_hash_check CHECK ((length(hash) = 32))
 account_events constraint account_events_pkey PRIMARY KEY (id)
 CREATE TRIGGER account_events_append_only BEFORE DELETE OR UPDATE ON public.account_events FOR EACH ROW EXECUTE FUNCTION refuse_audit_change() (always)
 CREATE TRIGGER account_events_no_truncate BEFORE TRUNCATE ON public.account_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change() (always)
@@ -58,6 +60,8 @@ audit_events.resource_kind text not null
 audit_events.resource_id text not null
 audit_events.occurred_at timestamp(3) with time zone not null
 audit_events.metadata jsonb not null
+audit_events.hash bytea not null
+audit_events constraint audit_events_hash_check CHECK ((length(hash) = 32))
 audit_events constraint audit_events_organization_id_check CHECK ((organization_id <> ''::text))
 audit_events constraint audit_events_pkey PRIMARY KEY (organization_id, id)
 CREATE TRIGGER audit_events_append_only BEFORE DELETE OR UPDATE ON public.audit_events FOR EACH ROW EXECUTE FUNCTION refuse_audit_change() (always)
@@ -72,7 +76,9 @@ grant insert (resource_id) on audit_events to svc_api
 grant insert (resource_kind) on audit_events to svc_api
 audit_heads.organization_id text not null
 audit_heads.last_id bigint not null
+audit_heads.last_hash bytea
 audit_heads constraint audit_heads_pkey PRIMARY KEY (organization_id)
+grant select on audit_heads to svc_api
 bound_store.one_row boolean not null default true
 bound_store.identity text not null
 bound_store.bound_at timestamp with time zone not null default now()
@@ -443,15 +449,42 @@ CREATE UNIQUE INDEX users_by_name_without_address ON public.users USING btree (n
 grant insert on users to svc_api
 grant select on users to svc_api
 grant update on users to svc_api
-CREATE OR REPLACE FUNCTION public.next_audit_id(head_id text)
- RETURNS bigint
+CREATE OR REPLACE FUNCTION public.account_event_hash(previous bytea, e account_events)
+ RETURNS bytea
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select sha256(previous || convert_to(jsonb_build_array('', e.id, e.type, e.user_id, e.email, e.client_ip, e.user_agent,
+    (extract(epoch from e.occurred_at) * 1000)::bigint, e.metadata)::text, 'UTF8'))
+$function$
+ -- execute: public
+CREATE OR REPLACE FUNCTION public.audit_event_hash(previous bytea, e audit_events)
+ RETURNS bytea
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select sha256(previous || convert_to(jsonb_build_array(e.organization_id, e.id, e.actor, e.action, e.resource_kind, e.resource_id,
+    (extract(epoch from e.occurred_at) * 1000)::bigint, e.metadata)::text, 'UTF8'))
+$function$
+ -- execute: public
+CREATE OR REPLACE FUNCTION public.first_audit_hash(organization_id text)
+ RETURNS bytea
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select sha256(convert_to('svc audit ' || organization_id, 'UTF8')) $function$
+ -- execute: public
+CREATE OR REPLACE FUNCTION public.next_audit_link(head_id text, OUT id bigint, OUT previous bytea)
+ RETURNS record
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
   insert into public.audit_heads as head (organization_id, last_id) values (head_id, 1)
     on conflict (organization_id) do update set last_id = head.last_id + 1
-    returning last_id
+    returning last_id, coalesce(last_hash, public.first_audit_hash(head_id))
 $function$
  -- execute: nobody
 CREATE OR REPLACE FUNCTION public.number_account_event()
@@ -460,12 +493,17 @@ CREATE OR REPLACE FUNCTION public.number_account_event()
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+declare
+  link record;
 begin
-  if new.id is not null or new.occurred_at is not null then
-    raise exception 'Number and time of an account event cannot be given' using errcode = 'insufficient_privilege';
+  if new.id is not null or new.occurred_at is not null or new.hash is not null then
+    raise exception 'Number, time and hash of an account event cannot be given' using errcode = 'insufficient_privilege';
   end if;
-  new.id := public.next_audit_id('');
+  link := public.next_audit_link('');
+  new.id := link.id;
   new.occurred_at := clock_timestamp();
+  new.hash := public.account_event_hash(link.previous, new);
+  update public.audit_heads set last_hash = new.hash where organization_id = '';
   return new;
 end $function$
  -- execute: public
@@ -475,12 +513,17 @@ CREATE OR REPLACE FUNCTION public.number_audit_event()
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+declare
+  link record;
 begin
-  if new.id is not null or new.occurred_at is not null then
-    raise exception 'Number and time of an audit event cannot be given' using errcode = 'insufficient_privilege';
+  if new.id is not null or new.occurred_at is not null or new.hash is not null then
+    raise exception 'Number, time and hash of an audit event cannot be given' using errcode = 'insufficient_privilege';
   end if;
-  new.id := public.next_audit_id(new.organization_id);
+  link := public.next_audit_link(new.organization_id);
+  new.id := link.id;
   new.occurred_at := clock_timestamp();
+  new.hash := public.audit_event_hash(link.previous, new);
+  update public.audit_heads set last_hash = new.hash where organization_id = new.organization_id;
   return new;
 end $function$
  -- execute: public

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 
-const PROGRAMS = globSync('{apiserver/{main,migrate,new-user},operator/main}.ts')
+const PROGRAMS = globSync('{apiserver/{main,migrate,new-user,verify-audit},operator/main}.ts')
 
 // Without settings they load everything and then say which setting is missing.
 for (const program of PROGRAMS) {
