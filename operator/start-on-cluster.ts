@@ -72,6 +72,7 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   const recorder = new EventRecorder({ api, controller: 'svc.internal/operator', instance: identity, log, registry })
   const events = environmentEvents(recorder)
   const host = openKubernetesHost({
+    mustLead: () => elector.mustLead(),
     ...{ api, objects, settings, log, metrics, watchIdleMs: config.watchIdleMs },
     onRepair: (instance, message) => events.tell(instance, driftStory(message)),
   })

@@ -117,6 +117,23 @@ describe('a deletion that cannot end', function () {
     await ends(environment)
   })
 
+  it('is none where the label of its StatefulSet was taken away: it goes with its pod, which is not made again', async () => {
+    const environment = await made()
+    const name = await nameOf(STATEFUL_SET, environment)
+    await operator.stop()
+    const label = { metadata: { labels: { 'app.kubernetes.io/managed-by': null } } }
+    await patch(STATEFUL_SET, environment, name, label)
+    await environment.ask('delete')
+    await operator.start()
+    await ends(environment)
+    assert.equal(await nameOf(POD, environment), '')
+    const left = await faked.cluster.objects.list(STATEFUL_SET, { namespace: environment.key.namespace })
+    assert.deepEqual(
+      left.items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined),
+      [],
+    )
+  })
+
   for (const [type, condition] of [
     [CLAIM, 'StorageReady'],
     [STATEFUL_SET, 'DatabaseReachable'],

@@ -15,8 +15,15 @@ export const limitConnections = async (client: pg.Client, limit: number): Promis
 export const applyConnectionLimit = (address: SocketAddress, limit: number): Promise<void> =>
   asSuperuser(address, client => limitConnections(client, limit))
 
-/** Makes both roles' passwords those of the credentials, whatever a tenant made of its own. */
-export const applyPasswords = (address: SocketAddress | TlsAddress, credentials: CredentialSet): Promise<void> =>
+/**
+ * Makes both roles' passwords those of the credentials, whatever a tenant made of its own. `mustBeOurs` throws where that is not
+ * our work any more: a process that slept may wake between any two statements.
+ */
+export const applyPasswords = (
+  address: SocketAddress | TlsAddress,
+  credentials: CredentialSet,
+  mustBeOurs: () => void = () => undefined,
+): Promise<void> =>
   asSuperuser(address, async client => {
     const { rows } = await client.query<{ rolname: string; rolpassword: string | null }>(
       'select rolname, rolpassword from pg_authid where rolname = any($1)',
@@ -27,6 +34,9 @@ export const applyPasswords = (address: SocketAddress | TlsAddress, credentials:
       [APP_ROLE, credentials.app],
       [OPS_ROLE, credentials.ops],
     ] as const)
-      if (!(await matchesVerifier(password, kept.get(role) ?? '')))
-        await client.query(`alter role ${role} password ${client.escapeLiteral(await scramVerifier(password))}`)
+      if (!(await matchesVerifier(password, kept.get(role) ?? ''))) {
+        const verifier = client.escapeLiteral(await scramVerifier(password))
+        mustBeOurs()
+        await client.query(`alter role ${role} password ${verifier}`)
+      }
   })

@@ -31,6 +31,8 @@ export interface ClusterWorld extends Watched {
   readonly knocks: Places
   /** Sessions with servers that are known to be well: there is no hurry. */
   readonly looks: Places
+  /** Throws where this process may not change anything: asked before each change that the API server does not see. */
+  readonly mustLead: () => void
   readonly log: Log
   /** Tells that something of an instance was not as it should be, and is again. */
   readonly repaired: (names: InstanceNames, what: string, how: Exclude<Settled, 'as it was'>) => void
@@ -58,6 +60,12 @@ export const certainObjectsOf = async (world: Watched, names: InstanceNames): Pr
     world.claims.certain(keyIn(names, names.claim)),
   ])
   return owned(names, { statefulSet, pod, service, claim })
+}
+
+/** Asked of the API server: one whose label was taken away is not seen by a watch any more, and there all the same. */
+export const readStatefulSet = async (world: Watched, names: InstanceNames): Promise<StatefulSet | undefined> => {
+  const statefulSet = await world.statefulSets.read(keyIn(names, names.name))
+  return isOurs(statefulSet, names) ? statefulSet : undefined
 }
 
 const owned = (names: InstanceNames, { statefulSet, pod, service, claim }: InstanceObjects): InstanceObjects => ({

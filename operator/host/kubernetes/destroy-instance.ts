@@ -2,7 +2,7 @@
 import { ANNOTATIONS, GROUP, LABELS } from '../../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import type { Destroyed, WaitsFor } from '../host.ts'
-import { type ClusterWorld, certainObjectsOf, isOurPod, keyIn } from './cluster-world.ts'
+import { type ClusterWorld, certainObjectsOf, isOurPod, keyIn, readStatefulSet } from './cluster-world.ts'
 import { isInitialized } from './ensure-claim.ts'
 import type { InstanceNames } from './instance-names.ts'
 import { claimWaitsFor, isClaimLate, isNodeSuspect, podWaitsFor, statefulSetWaitsFor } from './judge-deletion.ts'
@@ -28,7 +28,9 @@ export const destroyInstance = async (
   names: InstanceNames,
   policy: DeletionPolicy,
 ): Promise<Destroyed> => {
-  const { statefulSet, service, claim } = await certainObjectsOf(world, names)
+  const { service, claim, ...seen } = await certainObjectsOf(world, names)
+  // It would make its pod again and again.
+  const statefulSet = seen.statefulSet ?? (await readStatefulSet(world, names))
   await settleFate(world, names, { claim, volume: await volumeFor(world, names, claim) }, policy)
   const pod = await podLeft(world, names)
   if (statefulSet !== undefined && statefulSet.metadata?.deletionTimestamp === undefined)

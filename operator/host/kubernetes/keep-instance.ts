@@ -5,10 +5,10 @@
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { judgeLastWords } from '../../../runtime/postgres/last-words.ts'
 import { ConditionError, type InstanceFailure } from '../host.ts'
-import { type ClusterWorld, certainObjectsOf, isOurs, keyIn } from './cluster-world.ts'
+import { type ClusterWorld, certainObjectsOf, keyIn, readStatefulSet } from './cluster-world.ts'
 import { claimProblem, ensureClaim, growClaim } from './ensure-claim.ts'
 import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
-import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
+import { POSTGRES_PORT } from './instance-names.ts'
 import { jittered } from './jittered.ts'
 import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf } from './judge-pod.ts'
 import { keepServer } from './keep-server.ts'
@@ -34,7 +34,7 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
   const { pod, claim, ...seen } = await certainObjectsOf(world, names)
   // Whose label was taken away is not seen any more, and there all the same.
   const hidden = seen.statefulSet === undefined && !instance.destroying && (pod !== undefined || claim !== undefined)
-  const statefulSet = hidden ? await readOwn(world, names) : seen.statefulSet
+  const statefulSet = hidden ? await readStatefulSet(world, names) : seen.statefulSet
   const refused =
     claim === undefined || instance.destroying || isRetained(claim) ? undefined : await keepVolume(world, names, claim)
   if (pod !== undefined) await recordStop(world, names, pod)
@@ -57,11 +57,6 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
   const podLookMs =
     pod === undefined ? await missPod(world, instance, wanted) : await keepPod(world, instance, wanted, pod)
   return Math.min(claimLookMs, filesLookMs, podLookMs)
-}
-
-const readOwn = async (world: ClusterWorld, names: InstanceNames): Promise<StatefulSet | undefined> => {
-  const statefulSet = await world.statefulSets.read(keyIn(names, names.name))
-  return isOurs(statefulSet, names) ? statefulSet : undefined
 }
 
 const keepClaim = async (

@@ -53,6 +53,7 @@ export const keepServer = async (
       superuserAddress(door, signing),
       { connectionLimit: wanted.spec.maxConnections, files: instance.files },
       instance.disk?.low === true,
+      world.mustLead,
     )
     await noteFirstAnswer(world, instance, wanted)
     return takeIn(instance, run, news, now)

@@ -131,7 +131,7 @@ class OpenKubernetesHost implements KubernetesHost {
     const door = doorOf(names, objectsOf(this.#world, names).service, signing.authorities)
     if (door === undefined)
       throw new ConditionError('DatabaseReachable', 'NoAddress', 'The Service of the environment has no address yet')
-    await applyPasswords(superuserAddress(door, signing), credentials)
+    await applyPasswords(superuserAddress(door, signing), credentials, this.#world.mustLead)
   }
 
   async signIn(ref: InstanceRef, credentials: CredentialSet): Promise<SignIn> {

@@ -45,6 +45,7 @@ export const settleServer = (
   address: TlsAddress,
   wanted: { readonly connectionLimit: number; readonly files: string | undefined },
   wasLow: boolean,
+  mustLead: () => void = () => undefined,
 ): Promise<ServerNews> =>
   asSuperuser(address, async client => {
     const { rows } = await client.query<{ files: string | null; limit: number }>(
@@ -52,7 +53,10 @@ export const settleServer = (
       [APP_ROLE],
     )
     const found = rows[0]
-    if (found?.limit !== wanted.connectionLimit) await limitConnections(client, wanted.connectionLimit)
+    if (found?.limit !== wanted.connectionLimit) {
+      mustLead()
+      await limitConnections(client, wanted.connectionLimit)
+    }
     const files = found?.files ?? ''
     // Kubelet brings new files within a minute or so: asked for again until the server has read them.
     if (wanted.files !== undefined && files !== wanted.files) await client.query('select pg_reload_conf()')

@@ -21,6 +21,8 @@ export interface WatchOptions {
   readonly settings: KubernetesHostSettings
   readonly log: Log
   readonly metrics?: ControlMetrics | undefined
+  /** Throws where this process does not lead; by default it always does. */
+  readonly mustLead?: () => void
   readonly now?: () => Date
   /** How long a watch may be silent until it is opened anew. */
   readonly watchIdleMs?: number | undefined
@@ -90,6 +92,7 @@ export const watchCluster = (
     volumesOf: uid => seenVolumes.byIndex('uid', uid),
     objects,
     settings,
+    mustLead: options.mustLead ?? (() => undefined),
     knocks: new Places(12),
     looks: new Places(2),
     authority: new AuthoritySecret({
