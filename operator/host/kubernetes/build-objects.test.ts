@@ -310,7 +310,7 @@ describe('the network policy', () => {
     assert.deepEqual(spec?.ingress, [{ ports: [{ port: 5432, protocol: 'TCP' }] }])
     const selects = (kind: EnvironmentKind): boolean => {
       const labels = build(wanted({ spec: { ...SPEC, kind } })).spec!.template.metadata!.labels!
-      const { matchLabels = {}, matchExpressions = [] } = spec!.podSelector!
+      const { matchLabels = {}, matchExpressions = [] } = spec.podSelector!
       return (
         Object.entries(matchLabels).every(([label, value]) => labels[label] === value) &&
         matchExpressions.every(({ key, operator, values }) => operator === 'In' && values!.includes(labels[key] ?? ''))
