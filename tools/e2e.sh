@@ -93,7 +93,8 @@ fi
 rooms=(crds runtime operator apiserver testkit tools)
 run "$(named "${rooms[@]}" -name '*.cluster.test.ts') $(named e2e charts -name '*.cluster.test.ts')"
 mapfile -t alone < <(find "${rooms[@]}" -name '*.node.test.ts' | sort)
-run e2e/kubernetes/operator-crashes.node.test.ts "${alone[@]}"
+run "${alone[@]}"
+run e2e/kubernetes/operator-crashes.node.test.ts
 run "$(named images charts -name '*.node.test.ts')"
 run "$(named e2e -name '*.node.test.ts' -not -path '*/whole-run/*' -not -name operator-crashes.node.test.ts) $(named e2e/kubernetes/whole-run -name '*.node.test.ts')"
 summary="$passed passed, $failed failed"

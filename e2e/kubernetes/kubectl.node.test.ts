@@ -1,13 +1,19 @@
 /** Somebody with kubectl alone: no call of the API, and yet the API knows it afterwards. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { API_VERSION, LABELS, projectNamespace } from '../../crds/metadata.ts'
 import { environmentName } from '../../lib/model/identifiers.ts'
+import { sweepDeletionRecords } from '../../operator/deletion-records/sweep.ts'
+import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
 import { Tenant } from '../tenant.ts'
+import { openAsAccount } from './account-api.ts'
 import { type ClientPod, startClientPod } from './client-pod.ts'
 import { nothingIsLeft } from './left-behind.ts'
 import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
+
+const DAY_MS = 86_400_000
 
 /** A schema, as far as its descriptions go. */
 interface Schema {
@@ -137,6 +143,18 @@ describe('kubectl alone', function () {
     assert.equal(kept?.status?.phase, 'ready')
     await inProject('patch', resource, '--type=merge', '-p', '{"spec":{"deletionProtection":false}}')
     await inProject('delete', resource, '--timeout=120s')
+  })
+
+  it('the record of a deletion that nobody fetched goes after 30 days, by what the operator’s account may do', async () => {
+    const store = new KubernetesResourceStore(await openAsAccount(release, 'svc-operator'), 'svc-operator')
+    const sweep = (days: number): Promise<number> =>
+      sweepDeletionRecords({
+        ...{ store, namespace: RELEASE_NAMESPACE, keepMs: 30 * DAY_MS },
+        now: () => Date.now() + days * DAY_MS,
+      })
+    assert.equal(await sweep(29), 0)
+    assert.ok((await sweep(31)) >= 1)
+    assert.deepEqual((await release.world.store.list(deletionRecordType, { namespace: RELEASE_NAMESPACE })).items, [])
   })
 
   it('what was made without it, the API knows when it is back', async () => {

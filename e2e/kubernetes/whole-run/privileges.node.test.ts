@@ -7,12 +7,6 @@ import { privilegesOf, usedPrivileges } from './privileges.ts'
 
 const ACCOUNTS = ['svc-operator', 'svc-apiserver'] as const
 
-/** Granted for what no run of tests on one small cluster comes to. */
-const FOR_OTHER_DAYS: ReadonlySet<string> = new Set([
-  // After 30 days.
-  'svc.internal/deletionrecords delete',
-])
-
 const bindingTo = (role: string, namespace: string): string =>
   JSON.stringify({
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -44,7 +38,7 @@ describe('privileges', function () {
       const granted = await privilegesOf(release.cluster.objects, { namespace: RELEASE_NAMESPACE, name })
       assert.ok(granted.size > 5)
       assert.deepEqual(
-        [...granted].filter(privilege => !used.has(privilege) && !FOR_OTHER_DAYS.has(privilege)),
+        [...granted].filter(privilege => !used.has(privilege)),
         [],
       )
     })
