@@ -181,7 +181,7 @@ export class Witness {
       const asked = request(`${this.#config.getCurrentCluster()?.server}${path}`, options, answer => {
         answer.on('error', () => undefined) // its close tells
         const lines = createInterface({ input: answer })
-        lines.on('line', line => this.#show(where, line))
+        lines.on('line', line => this.#show(where, line)).on('error', () => undefined)
         answer.once('close', () => resolve(answer.statusCode === 200))
       })
       asked.once('error', () => resolve(false))

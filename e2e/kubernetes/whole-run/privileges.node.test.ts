@@ -26,6 +26,9 @@ describe('privileges', function () {
     await tenant.run('delete', 'short')
     const project = `/v1/organizations/${tenant.organizationId}/projects/${tenant.projectId}`
     await release.world.api.expect(204, 'DELETE', project)
+    // Its namespace goes a moment later.
+    const { namespace } = tenant.key('short')
+    await release.kubectl.must(['wait', '--for=delete', `namespace/${namespace}`, '--timeout=100s'])
   })
 
   for (const name of ACCOUNTS)

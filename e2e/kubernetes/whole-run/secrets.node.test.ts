@@ -11,6 +11,8 @@ describe('secrets', function () {
   before(async () => {
     release = await installedRelease()
     tenant = await Tenant.create(release.world)
+    await tenant.createEnvironment('gone', { deletion_policy: 'delete' })
+    await tenant.run('delete', 'gone')
     await tenant.createEnvironment('main', { deletion_policy: 'delete' })
   })
   after(() => tenant.run('delete', 'main'))
@@ -45,7 +47,7 @@ describe('secrets', function () {
     }
     // What both programs log, and an event says.
     assert.deepEqual(shownIn('Environment is provisioning'), ['log'])
-    assert.deepEqual(shownIn('Creating the database'), ['Event'])
+    assert.deepEqual(shownIn('The data of this environment was removed'), ['Event'])
     const { versions, logs } = witness.seen
     console.log(`      looked at ${versions} versions of objects, ${logs} logs, for ${witness.secrets.size} secrets`)
     assert.ok(versions > 100 && logs > 5)
