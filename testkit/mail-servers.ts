@@ -131,9 +131,10 @@ const received = () => {
     },
     letter: async (is: (letter: ReceivedLetter) => boolean): Promise<ReceivedLetter> => {
       // An end, so that a test that fails leaves nothing running.
-      for (const end = performance.now() + 15_000; performance.now() < end; await sleep(10)) {
+      for (const end = performance.now() + 15_000; performance.now() < end; ) {
         const found = letters.find(is)
         if (found !== undefined) return found
+        await sleep(10)
       }
       throw new Error('The letter did not come')
     },

@@ -25,8 +25,9 @@ let serial = 0
 const freshId = (): string => `fresh-${++serial}`
 
 /** An organization invites thirty times an hour. */
-const forgetInvitations = (api: TestApiServer) =>
-  api.plane.database.rows(`delete from attempts where bucket = 'invitations'`)
+const forgetInvitations = async (api: TestApiServer): Promise<void> => {
+  await api.plane.database.rows(`delete from attempts where bucket = 'invitations'`)
+}
 
 /** What a route needs beyond a ready preview: its author says it here. */
 const PREPARE: Partial<Record<OperationId, (range: Range, env: string) => Promise<void>>> = {
@@ -34,7 +35,7 @@ const PREPARE: Partial<Record<OperationId, (range: Range, env: string) => Promis
     const { body } = await team.owner.call('suspendEnvironment', { params: at(env) })
     assert.equal((await finished(team.owner, body.id)).state, 'succeeded')
   },
-  createInvitation: async ({ api }) => void (await forgetInvitations(api)),
+  createInvitation: ({ api }) => forgetInvitations(api),
   getConnection: async ({ api }, env) => {
     const resource = await api.resource(ORG, PROJECT, env)
     assert.ok(resource)

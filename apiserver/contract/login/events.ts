@@ -20,7 +20,6 @@ const loginEvent = z
     metadata: z.record(z.string(), z.unknown()).meta({ description: 'Particulars, with request_id' }),
   })
   .meta({ id: 'LoginEvent' })
-export type LoginEventRecord = z.infer<typeof loginEvent>
 
 export const loginEventRoutes = {
   listLoginEvents: defineRoute({
