@@ -8,6 +8,7 @@ import { sweepInvitations } from './store/invitations.ts'
 import { sweepMagicLinks } from './store/magic-links.ts'
 import { sweepLetters } from './store/mail-outbox.ts'
 import { sweepResets } from './store/password-resets.ts'
+import { sweepFactors } from './store/second-factors.ts'
 import { sweepSessions } from './store/sessions.ts'
 import { sweepFailures } from './store/sign-in-failures.ts'
 
@@ -24,6 +25,7 @@ export const startHousekeeping = (database: Database, login: LoginSettings, log:
     ['sessions', () => sweepSessions(database, login.sessions)],
     ['attempts', () => sweepAttempts(database)],
     ['reset links', () => sweepResets(database)],
+    ['second factors', () => sweepFactors(database)],
     ['failed sign-ins', () => sweepFailures(database)],
     ['email links', () => sweepMagicLinks(database)],
     ['invitations', () => sweepInvitations(database)],

@@ -256,7 +256,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   const server = httpServer(config, ports, written, database, stopping =>
     contextOf(config, ports, database, dispatch, {
       agentRequests: written.agentRequests,
-      login: { database, log, hasher, settings, mailbox: mail.mailbox },
+      login: { database, log, hasher, settings, sealer, mailbox: mail.mailbox },
       readiness: readinessChecks(database, synced, ports),
       stopping,
     }),

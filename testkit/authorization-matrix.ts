@@ -52,6 +52,12 @@ const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About]
   listSessions: ['ccccc ccc ccc y', 'self'],
   revokeSession: ['ccccc ccc ccc y', 'self'],
   revokeOtherSessions: ['ccccc ccc ccc y', 'self'],
+  signInMfa: undefined,
+  getMfa: ['ccccc ccc ccc y', 'self'],
+  beginTotp: ['ccccc ccc ccc y', 'self'],
+  confirmTotp: ['ccccc ccc ccc y', 'self'],
+  removeTotp: ['ccccc ccc ccc y', 'self'],
+  renewRecoveryCodes: ['ccccc ccc ccc y', 'self'],
   changePassword: ['ccccc ccc ccc y', 'self'],
   issuePasswordReset: ['ccccc ccc ccc n', 'self'], // for operators, who are none of these
   previewPasswordReset: undefined,

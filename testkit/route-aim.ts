@@ -6,6 +6,7 @@ import { keyOf } from '../lib/model/resource.ts'
 import type { ApiRequest, OperationId } from './api-client.ts'
 import type { ApiCaller, TestApiServer } from './api-server.ts'
 import { type ApiTeam, at, created, finished, ORG, PROJECT } from './api-team.ts'
+import { beginTotp, codeOf, enrolTotp } from './second-factor.ts'
 import { signInAs, TEST_PASSWORD } from './sign-in.ts'
 
 export interface Aim extends ApiRequest {
@@ -85,10 +86,25 @@ const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller, route: 
       .api_key_id,
 }
 
+type Body = Readonly<Record<string, unknown>>
+
+/** An app of the owner's, and what shows both. */
+const bothFactors = async ({ api, team }: Range): Promise<Body> => {
+  const { secret } = await enrolTotp(await signInAs(api, team.owner))
+  return { password: TEST_PASSWORD, totp_code: codeOf(secret) }
+}
+
 /** What a caller who is signed in can really send: the rest is examples. */
-const BODIES: Partial<Record<OperationId, Readonly<Record<string, unknown>>>> = {
+const BODIES: Partial<Record<OperationId, (range: Range) => Body | Promise<Body>>> = {
   // The same again: the callers after this one sign in with it.
-  changePassword: { current_password: TEST_PASSWORD, new_password: TEST_PASSWORD },
+  changePassword: () => ({ current_password: TEST_PASSWORD, new_password: TEST_PASSWORD }),
+  beginTotp: async ({ api, team }) => {
+    await signInAs(api, team.owner)
+    return { password: TEST_PASSWORD }
+  },
+  confirmTotp: async ({ api, team }) => ({ code: codeOf(await beginTotp(await signInAs(api, team.owner))) }),
+  removeTotp: bothFactors,
+  renewRecoveryCodes: bothFactors,
 }
 
 const bodyOf = (route: Route): Readonly<Record<string, unknown>> | undefined => {
@@ -113,7 +129,7 @@ export const aimAt = async (route: Route, range: Range, caller: ApiCaller): Prom
   return {
     params,
     query: route.organization === 'query' ? { organization_id: ORG } : {},
-    body: BODIES[route.operationId as OperationId] ?? bodyOf(route),
+    body: (await BODIES[route.operationId as OperationId]?.(range)) ?? bodyOf(route),
     headers: route.organization === 'header' ? { 'X-Service-Organization-ID': ORG } : {},
   }
 }

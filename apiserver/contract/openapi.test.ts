@@ -91,6 +91,7 @@ describe('the OpenAPI document', () => {
       'requestPasswordReset',
       'signIn',
       'verifyMagicLink',
+      'signInMfa',
     ])
     for (const { route, operation } of operations)
       if (route.policy !== 'public') assert.match(operation?.description ?? '', /Needs the role|needs no role/)

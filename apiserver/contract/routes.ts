@@ -8,6 +8,7 @@ import { invitationRoutes } from './invitations.ts'
 import { loginEventRoutes } from './login/events.ts'
 import { invitationLinkRoutes } from './login/invitations.ts'
 import { magicLinkRoutes } from './login/magic-links.ts'
+import { mfaRoutes } from './login/mfa.ts'
 import { passwordResetRoutes } from './login/password-resets.ts'
 import { passwordRoutes } from './login/passwords.ts'
 import { sessionRoutes } from './login/sessions.ts'
@@ -27,6 +28,7 @@ export const ROUTES = {
   ...invitationRoutes,
   ...magicLinkRoutes,
   ...memberRoutes,
+  ...mfaRoutes,
   ...operationRoutes,
   ...organizationRoutes,
   ...passwordResetRoutes,

@@ -27,8 +27,11 @@ import { createInvitation } from './invitations/create-invitation.ts'
 import { listInvitations } from './invitations/list-invitations.ts'
 import { revokeInvitation } from './invitations/revoke-invitation.ts'
 import { acceptInvitation } from './login/accept-invitation.ts'
+import { beginTotp } from './login/begin-totp.ts'
 import { changePassword } from './login/change-password.ts'
 import { completePasswordReset } from './login/complete-password-reset.ts'
+import { confirmTotp } from './login/confirm-totp.ts'
+import { getMfa } from './login/get-mfa.ts'
 import { getSession } from './login/get-session.ts'
 import { issuePasswordReset } from './login/issue-password-reset.ts'
 import { listLoginEvents } from './login/list-login-events.ts'
@@ -38,9 +41,12 @@ import { previewMagicLink } from './login/preview-magic-link.ts'
 import { previewPasswordReset } from './login/preview-password-reset.ts'
 import { requestMagicLink } from './login/request-magic-link.ts'
 import { requestPasswordReset } from './login/request-password-reset.ts'
+import { removeTotp } from './login/remove-totp.ts'
+import { renewRecoveryCodes } from './login/renew-recovery-codes.ts'
 import { revokeOtherSessions } from './login/revoke-other-sessions.ts'
 import { revokeSession } from './login/revoke-session.ts'
 import { signIn } from './login/sign-in.ts'
+import { signInMfa } from './login/sign-in-mfa.ts'
 import { signOut } from './login/sign-out.ts'
 import { verifyMagicLink } from './login/verify-magic-link.ts'
 import { listMembers } from './members/list-members.ts'
@@ -57,8 +63,10 @@ import { putProject } from './projects/put-project.ts'
 
 export const HANDLERS: Handlers = {
   acceptInvitation,
+  beginTotp,
   changePassword,
   completePasswordReset,
+  confirmTotp,
   createApiKey,
   createEnvironment,
   createInvitation,
@@ -68,6 +76,7 @@ export const HANDLERS: Handlers = {
   getConnection,
   getEnvironment,
   getHealth,
+  getMfa,
   getOperation,
   getOrganization,
   getProject,
@@ -94,9 +103,11 @@ export const HANDLERS: Handlers = {
   putOrganization,
   putProject,
   removeMember,
+  removeTotp,
   renewEnvironment,
   requestMagicLink,
   requestPasswordReset,
+  renewRecoveryCodes,
   resumeEnvironment,
   revokeApiKey,
   revokeInvitation,
@@ -105,6 +116,7 @@ export const HANDLERS: Handlers = {
   revokeToken,
   rotateCredentials,
   signIn,
+  signInMfa,
   signOut,
   suspendEnvironment,
   updateEnvironment,

@@ -62,6 +62,12 @@ export const takeTurn = async (sql: Sql, bucket: string, who: string, secondsApa
   return row.at
 }
 
+const CLEAR = 'delete from attempts where bucket = $1 and key = $2'
+/** Forgets somebody's attempts: one of them was right. */
+export const clearAttempts = async (sql: Sql, bucket: string, who: string): Promise<void> => {
+  await sql.rows(CLEAR, [bucket, keyOf(who)])
+}
+
 const SWEEP = `delete from attempts where ctid = any (array(
   select ctid from attempts where expires_at <= now() limit 5000 for update skip locked))`
 /** Forgets what no window reaches any more. */

@@ -13,10 +13,13 @@ export interface SignInAccount {
   readonly hash: string | null
   /** When it was set, whatever became of its hash since. */
   readonly passwordChangedAt: Date | null
+  /** A second factor is asked for. */
+  readonly mfaEnabled: boolean
 }
 
 const ACCOUNT = `${columns('u', ['user_id', 'email', 'name', 'is_operator', 'disabled_at'])}, p.hash,
-  p.changed_at as "passwordChangedAt"`
+  p.changed_at as "passwordChangedAt",
+  exists (select 1 from second_factors f where f.user_id = u.user_id and f.enabled_at is not null) as "mfaEnabled"`
 
 const FIND_BY_EMAIL = `select ${ACCOUNT} from users u left join passwords p on p.user_id = u.user_id where u.email = $1`
 /** The account with an address, in lower case. */

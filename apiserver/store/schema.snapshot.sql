@@ -264,6 +264,21 @@ grant delete on memberships to svc_api
 grant insert on memberships to svc_api
 grant select on memberships to svc_api
 grant update on memberships to svc_api
+mfa_tokens.digest bytea not null
+mfa_tokens.user_id text not null
+mfa_tokens.method text not null
+mfa_tokens.tries integer not null default 0
+mfa_tokens.expires_at timestamp(3) with time zone not null
+mfa_tokens constraint mfa_tokens_digest_check CHECK ((length(digest) = 32))
+mfa_tokens constraint mfa_tokens_method_check CHECK ((method = ANY (ARRAY['password'::text, 'email_link'::text])))
+mfa_tokens constraint mfa_tokens_pkey PRIMARY KEY (digest)
+mfa_tokens constraint mfa_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+CREATE INDEX mfa_tokens_by_expiry ON public.mfa_tokens USING btree (expires_at)
+CREATE INDEX mfa_tokens_by_user ON public.mfa_tokens USING btree (user_id)
+grant delete on mfa_tokens to svc_api
+grant insert on mfa_tokens to svc_api
+grant select on mfa_tokens to svc_api
+grant update on mfa_tokens to svc_api
 operations.id text not null
 operations.kind text not null
 operations.state text not null default 'pending'::text
@@ -342,6 +357,15 @@ CREATE INDEX projects_leaving ON public.projects USING btree (deleted_at) WHERE 
 grant insert on projects to svc_api
 grant select on projects to svc_api
 grant update on projects to svc_api
+recovery_codes.user_id text not null
+recovery_codes.digest bytea not null
+recovery_codes constraint recovery_codes_digest_check CHECK ((length(digest) = 32))
+recovery_codes constraint recovery_codes_pkey PRIMARY KEY (user_id, digest)
+recovery_codes constraint recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+grant delete on recovery_codes to svc_api
+grant insert on recovery_codes to svc_api
+grant select on recovery_codes to svc_api
+grant update on recovery_codes to svc_api
 schema_migrations.number integer not null
 schema_migrations.name text not null
 schema_migrations.sha256 text not null
@@ -349,6 +373,19 @@ schema_migrations.applied_at timestamp with time zone not null default now()
 schema_migrations constraint schema_migrations_name_key UNIQUE (name)
 schema_migrations constraint schema_migrations_pkey PRIMARY KEY (number)
 grant select on schema_migrations to svc_api
+second_factors.user_id text not null
+second_factors.sealed_secret text not null
+second_factors.version bigint not null
+second_factors.totp_last_step bigint not null default 0
+second_factors.enabled_at timestamp(3) with time zone
+second_factors.pending_until timestamp(3) with time zone
+second_factors constraint second_factors_check CHECK (((enabled_at IS NULL) <> (pending_until IS NULL)))
+second_factors constraint second_factors_pkey PRIMARY KEY (user_id)
+second_factors constraint second_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+grant delete on second_factors to svc_api
+grant insert on second_factors to svc_api
+grant select on second_factors to svc_api
+grant update on second_factors to svc_api
 session_tokens.digest bytea not null
 session_tokens.session_id text not null
 session_tokens.generation integer not null

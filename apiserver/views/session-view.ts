@@ -25,5 +25,5 @@ export const personView = (account: SignInAccount): PersonRecord => ({
   email: account.email,
   name: account.name,
   is_operator: account.isOperator,
-  mfa_enabled: false,
+  mfa_enabled: account.mfaEnabled,
 })

@@ -48,6 +48,7 @@ export const ACCOUNT_EVENT_TYPES = [
   'mfa_enrolled',
   'mfa_removed',
   'recovery_code_used',
+  'recovery_codes_renewed',
   'setup_completed',
 ] as const
 export type AccountEventType = (typeof ACCOUNT_EVENT_TYPES)[number]

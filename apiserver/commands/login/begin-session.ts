@@ -18,6 +18,14 @@ export const visitMetadata = (
   more: Readonly<Record<string, unknown>> = {},
 ): Readonly<Record<string, unknown>> => ({ ...more, request_id: call.requestId })
 
+/** What more there is to a session that begins. */
+export interface BeginOptions {
+  /** Of single sign-on: it reaches this organization alone. */
+  readonly organizationId?: string | null
+  /** The second factor that was given. */
+  readonly factor?: 'totp' | 'recovery_code' | undefined
+}
+
 /**
  * Begins a session of somebody who proved who they are, always with a token of its own: none that a caller brought goes on.
  * The transaction is that in which the proof was spent.
@@ -28,7 +36,7 @@ export const beginSession = async (
   call: OpenCall,
   account: SignInAccount,
   method: SessionMethod,
-  organizationId: string | null = null,
+  { organizationId = null, factor }: BeginOptions = {},
 ): Promise<SignedIn> => {
   const { token, prefix, digest } = newSessionToken()
   const { userId } = account
@@ -43,13 +51,18 @@ export const beginSession = async (
     digest,
   })
   await dropOldestSessions(sql, userId, MAX_SESSIONS)
+  const event = { userId, clientIp: call.clientIp, userAgent: call.userAgent }
+  if (factor === 'recovery_code')
+    await insertAccountEvent(sql, {
+      ...event,
+      type: 'recovery_code_used',
+      metadata: visitMetadata(call, { session_id: session.id }),
+    })
   await insertAccountEvent(sql, {
+    ...event,
     type: 'sign_in',
-    userId,
     email: account.email ?? undefined,
-    clientIp: call.clientIp,
-    userAgent: call.userAgent,
-    metadata: visitMetadata(call, { session_id: session.id, method }),
+    metadata: visitMetadata(call, { session_id: session.id, method, ...(factor && { factor }) }),
   })
   return {
     token,

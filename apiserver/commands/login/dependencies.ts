@@ -1,4 +1,5 @@
 /** What the built-in login works with. */
+import type { Sealer } from '../../../lib/credentials/seal.ts'
 import type { Log } from '../../../runtime/log/log.ts'
 import type { SessionSettings } from '../../auth/authenticate/session.ts'
 import type { PasswordHasher } from '../../auth/passwords/password-hasher.ts'
@@ -18,6 +19,8 @@ export interface LoginSettings {
 }
 
 export interface LoginDependencies {
+  /** Seals secrets of second factors. */
+  readonly sealer: Sealer
   readonly database: Database
   readonly log: Log
   readonly hasher: PasswordHasher

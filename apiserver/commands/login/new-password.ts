@@ -3,6 +3,7 @@ import { DomainError } from '../../../lib/errors/domain-error.ts'
 import { listOrganizations } from '../../store/organizations.ts'
 import { dropReset } from '../../store/password-resets.ts'
 import { setPassword } from '../../store/passwords.ts'
+import { dropMfaTokens } from '../../store/second-factors.ts'
 import { endOtherSessions } from '../../store/sessions.ts'
 import { clearFailures } from '../../store/sign-in-failures.ts'
 import type { Sql } from '../../store/sql.ts'
@@ -58,6 +59,8 @@ export const replacePassword = async (
   keptSession = '',
 ): Promise<void> => {
   await setPassword(sql, userId, hash)
+  // Before the sessions: one that a second step begins at this moment is there by then.
+  await dropMfaTokens(sql, userId)
   await endOtherSessions(sql, userId, keptSession)
   await dropReset(sql, userId)
   if (email !== null) await clearFailures(sql, email)

@@ -1,12 +1,14 @@
 import { isCurrent } from '../../../lib/credentials/argon2-hash.ts'
+import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { SignedIn } from '../../contract/login/people.ts'
 import type { SignInBody } from '../../contract/login/sessions.ts'
 import { holdPassword, replaceHash } from '../../store/passwords.ts'
-import { clearFailures } from '../../store/sign-in-failures.ts'
+import { clearFailures, takeBackFailure } from '../../store/sign-in-failures.ts'
 import type { OpenCall, Reply } from '../call.ts'
 import { beginSession } from './begin-session.ts'
 import { checkPassword, invalidCredentials } from './check-password.ts'
 import type { LoginDependencies } from './dependencies.ts'
+import { askFactor } from './second-factor.ts'
 
 /** A hash of other parameters than today's is made anew, now that the password is at hand; never in the way of the sign-in. */
 const keepCurrent = async (deps: LoginDependencies, userId: string, password: string, hash: string): Promise<void> => {
@@ -21,20 +23,27 @@ const keepCurrent = async (deps: LoginDependencies, userId: string, password: st
 
 /**
  * Signs in with a password. Whatever is wrong, the answer, the work and the number of statements are the same.
- * @throws DomainError `invalid_credentials`, `sign_in_rate_limited`, `login_busy`
+ * @throws DomainError `invalid_credentials`, `mfa_required`, `invalid_mfa_code`, `sign_in_rate_limited`, `login_busy`
  */
 export const signIn = async (
   deps: LoginDependencies,
   call: OpenCall,
-  { email, password }: SignInBody,
+  { email, password, ...proof }: SignInBody,
 ): Promise<Reply<200, SignedIn>> => {
-  const { account } = await checkPassword(deps, call, email, password)
+  const { account, attempt } = await checkPassword(deps, call, email, password)
   const body = await deps.database.transaction(async sql => {
     // Changed between the check and now: this one is the old password.
     if (!(await holdPassword(sql, account.userId, account.passwordChangedAt))) throw invalidCredentials()
+    const factor = await askFactor(sql, deps, call, account.userId, 'password', proof)
+    if (factor instanceof DomainError) {
+      // The password was right, but what went wrong before it stands.
+      await takeBackFailure(sql, email, attempt)
+      return factor
+    }
     await clearFailures(sql, email)
-    return beginSession(sql, deps.settings, call, account, 'password')
+    return beginSession(sql, deps.settings, call, account, 'password', { factor })
   })
+  if (body instanceof DomainError) throw body
   void keepCurrent(deps, account.userId, password, account.hash)
   return { status: 200, body }
 }

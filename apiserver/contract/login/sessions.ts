@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { defineRoute } from '../route.ts'
 import { nextCursor, pageQuery, sessionId } from '../scalars.ts'
+import { recoveryCode, totpCode } from './mfa.ts'
 import {
   email,
   LOGIN_BODY_BYTES,
@@ -15,7 +16,12 @@ import {
   typedPassword,
 } from './people.ts'
 
-export const signInBody = z.strictObject({ email, password: typedPassword })
+export const signInBody = z.strictObject({
+  email,
+  password: typedPassword,
+  totp_code: totpCode.optional(),
+  recovery_code: recoveryCode.optional(),
+})
 export type SignInBody = z.output<typeof signInBody>
 
 export const sessionRoutes = {
@@ -26,14 +32,21 @@ export const sessionRoutes = {
     tag: 'Sign-in',
     summary: 'Sign in with a password',
     description:
-      'Begins a session. An unknown address, a wrong password, a locked and a disabled account are answered alike. While a session lives its token is replaced now and then: the header Svc-Session-Token of any answer is the one to go on with.',
+      'Begins a session. An unknown address, a wrong password, a locked and a disabled account are answered alike. An account with a second factor needs a code too: without one the answer is mfa_required, with a token for the second step. While a session lives its token is replaced now and then: the header Svc-Session-Token of any answer is the one to go on with.',
     policy: 'public',
     organization: 'none',
     body: signInBody,
     maxBodyBytes: LOGIN_BODY_BYTES,
     idempotency: 'none',
     success: { status: 200, description: 'A session', body: signedIn },
-    errors: ['invalid_credentials', 'sign_in_rate_limited', 'login_busy', 'database_unavailable'],
+    errors: [
+      'invalid_credentials',
+      'mfa_required',
+      'invalid_mfa_code',
+      'sign_in_rate_limited',
+      'login_busy',
+      'database_unavailable',
+    ],
     examples: { request: { email: 'ada@example.com', password: 'correct horse battery' }, response: signedInExample },
   }),
   signOut: defineRoute({

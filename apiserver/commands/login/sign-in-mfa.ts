@@ -1,0 +1,53 @@
+import { isOneTimeToken } from '../../../lib/credentials/one-time-token.ts'
+import { tokenDigest } from '../../../lib/credentials/token.ts'
+import { DomainError } from '../../../lib/errors/domain-error.ts'
+import type { SignInMfaBody } from '../../contract/login/mfa.ts'
+import type { SignedIn } from '../../contract/login/people.ts'
+import { countAttempt } from '../../store/attempts.ts'
+import { findAccount } from '../../store/passwords.ts'
+import { countRecoveryCodes, dropMfaTokens, tryMfaToken } from '../../store/second-factors.ts'
+import { clearFailures } from '../../store/sign-in-failures.ts'
+import type { OpenCall, Reply } from '../call.ts'
+import { beginSession } from './begin-session.ts'
+import { SIGN_IN_ATTEMPTS, tooManySignIns } from './check-password.ts'
+import type { LoginDependencies } from './dependencies.ts'
+import { passFactor } from './second-factor.ts'
+
+const MOST_TRIES = 5
+
+const overToken = (): DomainError =>
+  new DomainError('invalid_token', 'The token of the second step is over: sign in from the beginning')
+
+export type SignedInWithFactor = SignedIn & { readonly recovery_codes_remaining: number }
+
+/**
+ * The second step of a sign-in.
+ * @throws DomainError `invalid_token`, `invalid_mfa_code`, `sign_in_rate_limited`
+ */
+export const signInMfa = async (
+  deps: LoginDependencies,
+  call: OpenCall,
+  { mfa_token: token, ...proof }: SignInMfaBody,
+): Promise<Reply<200, SignedInWithFactor>> => {
+  const { database, settings } = deps
+  const address = await database.transaction(sql => countAttempt(sql, SIGN_IN_ATTEMPTS, call.clientKey))
+  if (!address.allowed) throw tooManySignIns(address.retryAfterSeconds)
+  if (!isOneTimeToken('mfa', token)) throw overToken()
+  const outcome = await database.transaction(async sql => {
+    const known = await tryMfaToken(sql, tokenDigest(token), MOST_TRIES)
+    const account = known && (await findAccount(sql, known.userId))
+    if (known === undefined || account === undefined || account.disabledAt !== null) return overToken()
+    const passed = await passFactor(sql, deps, call, known.userId, proof)
+    if (passed instanceof DomainError) return passed
+    // All that wait: whoever got here has no use for them.
+    await dropMfaTokens(sql, known.userId)
+    if (account.email !== null) await clearFailures(sql, account.email)
+    const remaining = await countRecoveryCodes(sql, known.userId)
+    return {
+      ...(await beginSession(sql, settings, call, account, known.method, { factor: passed })),
+      recovery_codes_remaining: remaining,
+    }
+  })
+  if (outcome instanceof DomainError) throw outcome
+  return { status: 200, body: outcome }
+}

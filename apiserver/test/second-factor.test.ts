@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { ApiClient } from '../../testkit/api-client.ts'
+import { type ApiCaller, startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { beginTotp, codeOf, enrolTotp } from '../../testkit/second-factor.ts'
+import { signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
+
+describe('a second factor', () => {
+  let api: TestApiServer
+  let replica: ApiClient
+  before(async () => {
+    api = await startTestApiServer({ operator: false, environment: { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' } })
+    replica = new ApiClient(await api.startReplica())
+  })
+  after(() => api.stop())
+
+  let last = 0
+  /** Each call comes from an address of its own, as a trusted proxy says. */
+  const from = () => ({ headers: { 'X-Forwarded-For': `198.51.${(last = (last + 1) % 60_000) >> 8}.${last & 255}` } })
+  const signIn = (caller: ApiCaller, more: object = {}, client: ApiClient = api.nobody) =>
+    client.call('signIn', { body: { email: caller.email, password: TEST_PASSWORD, ...more }, ...from() })
+  const secondStep = (token: string, proof: object, client: ApiClient = api.nobody) =>
+    client.call('signInMfa', { body: { mfa_token: token, ...proof }, ...from() })
+  const enrolled = async (name: string) => {
+    const caller = await api.makeCaller(name)
+    const session = await signInAs(api, caller)
+    return { caller, session, ...(await enrolTotp(session)) }
+  }
+  const tokenOf = async (caller: ApiCaller): Promise<string> => {
+    const { status, body } = await signIn(caller)
+    const { code, mfa_token: token, methods } = body as unknown as Record<string, unknown>
+    assert.deepEqual([status, code, methods], [401, 'mfa_required', ['totp', 'recovery_code']])
+    assert.match(String(token), /^svc_mfa_[0-9A-Za-z]{43}$/)
+    return String(token)
+  }
+  const wrong = (secret: string): string => {
+    const right = [-1, 0, 1, 2].map(later => codeOf(secret, later))
+    return ['000000', '111111', '222222', '333333', '444444'].find(code => !right.includes(code)) ?? ''
+  }
+
+  it('is asked for once its first code came, and not before', async () => {
+    const ada = await api.makeCaller('Ada')
+    const session = await signInAs(api, ada)
+    const refused = await session.client.call('beginTotp', { body: { password: 'wrong password' }, ...from() })
+    assert.equal(refused.body.code, 'invalid_credentials')
+    const begun = await session.client.call('beginTotp', { body: { password: TEST_PASSWORD } })
+    assert.match(begun.body.qr_svg, /^<svg [^]*<\/svg>\s*$/)
+    assert.equal(new URL(begun.body.otpauth_uri).searchParams.get('secret'), begun.body.secret)
+    assert.equal((await signIn(ada)).status, 200)
+    const bad = await session.client.call('confirmTotp', { body: { code: wrong(begun.body.secret) } })
+    assert.equal(bad.body.code, 'invalid_mfa_code')
+    const code = codeOf(begun.body.secret)
+    const done = await session.client.call('confirmTotp', { body: { code } })
+    assert.equal(new Set(done.body.recovery_codes).size, 10)
+    for (const each of done.body.recovery_codes) assert.match(each, /^[A-Z2-7]{24}$/)
+    const { body } = await session.client.call('getMfa')
+    assert.deepEqual([body.totp.enabled, body.recovery_codes_remaining], [true, 10])
+    assert.equal((await session.client.call('getSession')).body.user.mfa_enabled, true)
+    // The code that confirmed it is spent.
+    assert.equal((await signIn(ada, { totp_code: code })).body.code, 'invalid_mfa_code')
+    assert.equal(
+      (await session.client.call('beginTotp', { body: { password: TEST_PASSWORD } })).body.code,
+      'mfa_already_enabled',
+    )
+    const kept = await api.plane.database.rows<{ text: string }>(
+      'select f::text as text from second_factors f union all select r::text from recovery_codes r',
+    )
+    for (const { text } of kept)
+      for (const secret of [begun.body.secret, ...done.body.recovery_codes]) assert.ok(!text.includes(secret))
+  })
+
+  it('may be given with the password or in a second step, and no code is taken twice, on two replicas', async () => {
+    const { caller, secret } = await enrolled('Bob')
+    const proof = { totp_code: codeOf(secret) }
+    const tokens = await Promise.all(Array.from({ length: 4 }, () => tokenOf(caller)))
+    const answers = await Promise.all([
+      ...tokens.map((token, i) => secondStep(token, proof, i % 2 === 0 ? api.nobody : replica)),
+      signIn(caller, proof),
+      signIn(caller, proof, replica),
+    ])
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+    const later = await signIn(caller, { totp_code: codeOf(secret, 1) })
+    assert.equal(later.status, 200, later.text)
+    assert.equal(later.body.user.mfa_enabled, true)
+  })
+
+  it('is a recovery code once, in any case and spelling, in one of many requests', async () => {
+    const { caller, session, recoveryCodes } = await enrolled('Carol')
+    const [first = '', second = ''] = recoveryCodes
+    const spelled = `${first.slice(0, 12).toLowerCase()}-${first.slice(12)}`
+    const tokens = await Promise.all(Array.from({ length: 6 }, () => tokenOf(caller)))
+    const answers = await Promise.all(
+      tokens.map((token, i) => secondStep(token, { recovery_code: spelled }, i % 2 === 0 ? api.nobody : replica)),
+    )
+    const [won] = answers.filter(({ status }) => status === 200)
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+    assert.equal(won?.body.recovery_codes_remaining, 9)
+    assert.equal((await signIn(caller, { recovery_code: first })).body.code, 'invalid_mfa_code')
+    assert.equal((await signIn(caller, { recovery_code: second })).status, 200)
+    const types = await api.plane.database.rows<{ type: string }>(
+      `select type from account_events where user_id = $1 and type = 'recovery_code_used'`,
+      [session.user.user_id],
+    )
+    assert.equal(types.length, 2)
+  })
+
+  it('has a token that five tries or five minutes end, and that is no session', async () => {
+    const { caller, secret } = await enrolled('Dan')
+    const token = await tokenOf(caller)
+    assert.equal((await new ApiClient(api.url, token).call('getSession')).status, 401)
+    for (let i = 0; i < 5; i++)
+      assert.equal((await secondStep(token, { totp_code: wrong(secret) })).body.code, 'invalid_mfa_code')
+    assert.equal((await secondStep(token, { totp_code: codeOf(secret) })).body.code, 'invalid_token')
+    const old = await tokenOf(caller)
+    await api.plane.database.rows('update mfa_tokens set expires_at = now()')
+    assert.equal((await secondStep(old, { totp_code: codeOf(secret) })).body.code, 'invalid_token')
+    assert.equal((await secondStep('svc_mfa_junk', { totp_code: codeOf(secret) })).body.code, 'invalid_token')
+  })
+
+  it('counts wrong codes apart from wrong passwords, ten of an account in a quarter of an hour', async () => {
+    const { caller, secret } = await enrolled('Eve')
+    for (let i = 0; i < 9; i++) await signIn(caller, { password: 'wrong password' })
+    // A right password with a wrong code forgives no wrong password, and adds none.
+    for (let i = 0; i < 10; i++)
+      assert.equal((await signIn(caller, { totp_code: wrong(secret) })).body.code, 'invalid_mfa_code')
+    const over = await signIn(caller, { totp_code: codeOf(secret) })
+    assert.deepEqual([over.status, over.body.code], [429, 'sign_in_rate_limited'])
+    assert.equal((await signIn(caller, { password: 'wrong password' })).body.code, 'invalid_credentials')
+    assert.equal((await signIn(caller)).body.code, 'invalid_credentials', 'the tenth wrong password locked it')
+  })
+
+  it('is removed, and its recovery codes renewed, with the password and a code', async () => {
+    const { caller, session, secret, recoveryCodes } = await enrolled('Fay')
+    const other = await signIn(caller, { recovery_code: recoveryCodes[0] })
+    const waiting = await tokenOf(caller)
+    const renewed = await session.client.call('renewRecoveryCodes', {
+      body: { password: TEST_PASSWORD, totp_code: codeOf(secret) },
+    })
+    assert.equal(renewed.body.recovery_codes.length, 10)
+    assert.equal((await signIn(caller, { recovery_code: recoveryCodes[1] })).body.code, 'invalid_mfa_code')
+    const none = await session.client.call('removeTotp', { body: { password: TEST_PASSWORD } })
+    assert.deepEqual([none.status, none.body.errors?.[0]?.pointer], [400, '#/totp_code'])
+    const body = { password: TEST_PASSWORD, recovery_code: renewed.body.recovery_codes[0] }
+    assert.equal((await session.client.call('removeTotp', { body })).status, 204)
+    assert.equal((await new ApiClient(api.url, other.body.token).call('getSession')).status, 401)
+    assert.equal((await session.client.call('getMfa')).body.recovery_codes_remaining, 0)
+    assert.equal((await secondStep(waiting, { totp_code: codeOf(secret, 1) })).body.code, 'invalid_token')
+    assert.equal((await signIn(caller)).status, 200)
+  })
+
+  it('is a secret drawn last: one that waited is void, and one that waited too long', async () => {
+    const session = await signInAs(api, await api.makeCaller('Gil'))
+    const first = await beginTotp(session)
+    const second = await beginTotp(session)
+    const confirm = (secret: string) => session.client.call('confirmTotp', { body: { code: codeOf(secret) } })
+    assert.equal((await confirm(first)).body.code, 'invalid_mfa_code')
+    await api.plane.database.rows('update second_factors set pending_until = now() where enabled_at is null')
+    assert.equal((await confirm(second)).body.code, 'invalid_mfa_code')
+    assert.equal((await confirm(await beginTotp(session))).status, 200)
+  })
+
+  it('stays when the password is set anew', async () => {
+    const { caller, session, secret } = await enrolled('Hal')
+    const waiting = await tokenOf(caller)
+    const next = 'seven wet stones at the pier'
+    const body = { current_password: TEST_PASSWORD, new_password: next }
+    assert.equal((await session.client.call('changePassword', { body, ...from() })).status, 204)
+    assert.equal((await secondStep(waiting, { totp_code: codeOf(secret) })).body.code, 'invalid_token')
+    assert.equal((await signIn(caller, { password: next })).body.code, 'mfa_required')
+    assert.equal((await signIn(caller, { password: next, totp_code: codeOf(secret) })).status, 200)
+  })
+})
