@@ -21,7 +21,10 @@ const run = async (): Promise<void> => {
   const place = storePlace(env)
   const masterKey = parseMasterKey('SERVICE_KMS_MASTER_KEY', env.SERVICE_KMS_MASTER_KEY)
   const previous = parseMasterKeys('SERVICE_KMS_PREVIOUS_MASTER_KEYS', env.SERVICE_KMS_PREVIOUS_MASTER_KEYS)
-  const log = jsonLog(lineBuffer(process.stdout), config.logLevel)
+  const lines = lineBuffer(process.stdout)
+  const log = jsonLog(lines, config.logLevel)
+  const announce = (msg: string): void =>
+    lines.write(`${JSON.stringify({ level: 'warn', time: new Date().toISOString(), msg })}\n`)
   const registry = new Registry()
   collectProcessMetrics(registry)
   if (env.SERVICE_DATABASE_OWNER_URL !== undefined)
@@ -41,7 +44,7 @@ const run = async (): Promise<void> => {
       previousMasterKeys: previous,
       ...(reconnect && { reconnect }),
     },
-    { ...ports, log, registry },
+    { ...ports, log, registry, announce },
   )
   opened.defer(() => server.stop())
   const signal = await stopSignal()

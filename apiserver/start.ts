@@ -16,6 +16,7 @@ import { PasswordHasher } from './auth/passwords/password-hasher.ts'
 import { accessSentence } from './auth/policy.ts'
 import type { CommandSettings } from './commands/dependencies.ts'
 import type { LoginSettings } from './commands/login/dependencies.ts'
+import { prepareFirstAdministrator } from './commands/login/first-administrator.ts'
 import type { ApiServerConfig } from './config/config.ts'
 import { codeKeyOf, rotationKeyOf, sealingKeyOf } from './config/secrets.ts'
 import type { ApiContext } from './context.ts'
@@ -63,6 +64,8 @@ export interface ApiServerPorts {
   readonly credentials: Credentials
   readonly log: Log
   readonly registry: Registry
+  /** Says the setup token to whoever reads the log. Not through the log itself, which takes out what looks like a secret. */
+  readonly announce?: (text: string) => void
   /** Namespaces of projects, where they are more than names. */
   readonly projectNamespaces?: ProjectNamespaces
   /** PEM of the authority of environments' servers, where they speak TLS. */
@@ -75,6 +78,8 @@ export interface ApiServerPorts {
 
 export interface RunningApiServer {
   readonly url: string
+  /** With which the first administrator is made; undefined: there is one. A secret, said once. */
+  readonly setupToken: string | undefined
   /** Resolves once everything in the resource store was folded into rows, which `/readyz` waits for too. */
   readonly ready: Promise<void>
   /**
@@ -196,6 +201,23 @@ const httpServer = (
   return server
 }
 
+/** While there is no administrator every start says the token with which one is made, and voids the one before. */
+const sayHowToSetUp = async (
+  { administrator, databasePatienceMs = 0 }: ApiServerInstance,
+  database: Database,
+  announce: ApiServerPorts['announce'],
+): Promise<string | undefined> => {
+  try {
+    const token = await untilBack(() => prepareFirstAdministrator(database, administrator), databasePatienceMs)
+    if (token !== undefined)
+      announce?.(`There is no administrator yet. Make one with this token, which the next start voids: ${token}`)
+    return token
+  } catch (error) {
+    await database.stop()
+    throw error
+  }
+}
+
 /**
  * Starts serving.
  * @throws MigrationError when the database's history is not exactly ours: newer, older, edited
@@ -220,6 +242,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     await database.stop()
     throw error
   }
+  const setupToken = await sayHowToSetUp(config, database, ports.announce)
   observePool(database, registry)
   const dispatch = startDispatchAndProjection({
     database,
@@ -268,6 +291,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     let stopped: Promise<void> | undefined
     return {
       url,
+      setupToken,
       ready,
       rowsAgree: () => rowsAgree(store, database, { signal: stopping.signal, log }),
       stop: () => {

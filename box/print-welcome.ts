@@ -6,6 +6,8 @@ export interface Welcome {
   readonly metricsUrl: string
   /** Only where this start made it. */
   readonly token: string | undefined
+  /** With which the first administrator is made; undefined: there is one. Shown at every start until then. */
+  readonly setupToken: string | undefined
   readonly credentialsFile: string
   /** Whether the token in it was revoked. */
   readonly revoked: boolean
@@ -29,6 +31,8 @@ export const printWelcome = (print: (line: string) => void, welcome: Welcome): v
   row('Reference', `${welcome.baseUrl}/docs`)
   row('Metrics', welcome.metricsUrl)
   if (welcome.token !== undefined) row('Token', `${welcome.token}   (shown once; scripts find it in the file below)`)
+  if (welcome.setupToken !== undefined)
+    row('Setup token', `${welcome.setupToken}   (makes the first administrator: POST /v1/auth/builtin/setup)`)
   row('Credentials', welcome.credentialsFile)
   if (welcome.revoked)
     row(

@@ -83,6 +83,7 @@ const welcome = async (box: RunningBox, options: RunOptions): Promise<void> => {
     baseUrl: box.baseUrl,
     metricsUrl: box.metricsUrl,
     token: options.showSecrets && isNew ? credentials.token : undefined,
+    setupToken: box.setupToken,
     credentialsFile: box.home.credentialsFile,
     revoked,
     connectionUri: options.showSecrets ? connectionUri : undefined,

@@ -38,6 +38,8 @@ export interface RunningBox {
   readonly home: Omit<HomeFolder, 'release'>
   readonly baseUrl: string
   readonly metricsUrl: string
+  /** With which the first administrator is made; undefined: there is one. */
+  readonly setupToken: string | undefined
   /** The certificate by which clients know environments' servers, where these speak TLS. */
   readonly caCertificateFile: string | undefined
   /** A token of the user `local-operator`, who is made if need be; earlier ones of it are revoked. */
@@ -180,6 +182,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
     return {
       home,
       baseUrl: loopbackOf(api.url),
+      setupToken: api.setupToken,
       metricsUrl: metrics.url,
       caCertificateFile: caCertificate === undefined ? undefined : caCertificateFile(home.dataRoot),
       makeFirstToken: async () => (await makeLocalOperatorToken(urls.serving, log, FIRST_TOKEN)).token,

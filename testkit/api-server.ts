@@ -90,6 +90,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
         store,
         credentials,
         registry: metrics,
+        announce: text => void logged.push(text),
         log: jsonLog({ write: line => void logged.push(line) }, 'debug'),
         caCertificate: options.caCertificate,
         tenantAddress: options.tenantAddress,

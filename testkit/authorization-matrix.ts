@@ -53,6 +53,8 @@ const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About]
   revokeSession: ['ccccc ccc ccc y', 'self'],
   revokeOtherSessions: ['ccccc ccc ccc y', 'self'],
   signInMfa: undefined,
+  getSetup: undefined,
+  setUp: undefined,
   getMfa: ['ccccc ccc ccc y', 'self'],
   beginTotp: ['ccccc ccc ccc y', 'self'],
   confirmTotp: ['ccccc ccc ccc y', 'self'],

@@ -1,7 +1,7 @@
 /** Second factors of test accounts, and the codes of their apps. */
 import assert from 'node:assert/strict'
 import { totpCode, totpStep } from '../lib/credentials/totp.ts'
-import { TEST_PASSWORD, type TestSession } from './sign-in.ts'
+import { fromAnywhere, TEST_PASSWORD, type TestSession } from './sign-in.ts'
 
 /** The code that an app shows now, or so many steps later. */
 export const codeOf = (secret: string, stepsLater = 0): string =>
@@ -9,7 +9,7 @@ export const codeOf = (secret: string, stepsLater = 0): string =>
 
 /** A secret that waits for its first code. */
 export const beginTotp = async ({ client }: TestSession): Promise<string> => {
-  const answer = await client.call('beginTotp', { body: { password: TEST_PASSWORD } })
+  const answer = await client.call('beginTotp', { body: { password: TEST_PASSWORD }, headers: fromAnywhere() })
   assert.equal(answer.status, 200, answer.text)
   return answer.body.secret
 }

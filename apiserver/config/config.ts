@@ -5,6 +5,7 @@ import type { EnvironmentKind } from '../../lib/model/environment.ts'
 import { type ListenAddress, listenAddress } from '../../runtime/config/listen-address.ts'
 import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
 import type { LogLevel } from '../../runtime/log/json-log.ts'
+import { type AdministratorConfig, administratorConfig } from './administrator.ts'
 import { type ApiServerEnv, apiServerEnv } from './env.ts'
 import { type MailConfig, mailConfig } from './mail.ts'
 import { parseNetworks, type TrustedNetworks } from './trusted-networks.ts'
@@ -56,6 +57,8 @@ export interface ApiServerConfig {
   readonly consoleUrl: string
   /** undefined: no mail. Holds secrets: never logged. */
   readonly mail: MailConfig | undefined
+  /** Holds a hash: never logged. */
+  readonly administrator: AdministratorConfig
   readonly logLevel: LogLevel
   readonly trustedProxies: TrustedNetworks
   readonly publicSignup: boolean
@@ -116,6 +119,7 @@ export const apiServerConfig = (environment: Environment): ApiServerConfig => {
     publicUrl: (env.SERVICE_PUBLIC_URL ?? '').replace(/\/+$/, ''),
     consoleUrl: (env.SERVICE_CONSOLE_URL ?? '').replace(/\/+$/, ''),
     mail: mailConfig(env),
+    administrator: administratorConfig(env),
     logLevel: env.SERVICE_LOG_LEVEL,
     trustedProxies: networks(env.SERVICE_TRUSTED_PROXIES),
     publicSignup: env.SERVICE_PUBLIC_SIGNUP === '1',

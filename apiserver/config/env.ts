@@ -33,6 +33,18 @@ export const apiServerEnv = z.object({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe('The base URL of the console, which links in letters open; needed where mail is configured'),
+  SERVICE_ADMIN_EMAIL: z
+    .string()
+    .max(320)
+    .optional()
+    .describe('Address of the first administrator; without a hash the setup token makes only this one'),
+  SERVICE_ADMIN_PASSWORD_HASH: z
+    .string()
+    .max(512)
+    .optional()
+    .describe(
+      'Password of that administrator, an argon2id PHC string; put in force at the next start, once for each change',
+    ),
   SERVICE_LOG_LEVEL: z.enum(LOG_LEVELS).default('info').describe('The lowest level that is logged'),
   SERVICE_TRUSTED_PROXIES: z
     .string()

@@ -12,6 +12,7 @@ import { mfaRoutes } from './login/mfa.ts'
 import { passwordResetRoutes } from './login/password-resets.ts'
 import { passwordRoutes } from './login/passwords.ts'
 import { sessionRoutes } from './login/sessions.ts'
+import { setupRoutes } from './login/setup.ts'
 import { memberRoutes } from './members.ts'
 import { operationRoutes } from './operations.ts'
 import { organizationRoutes } from './organizations.ts'
@@ -35,6 +36,7 @@ export const ROUTES = {
   ...passwordRoutes,
   ...projectRoutes,
   ...sessionRoutes,
+  ...setupRoutes,
 }
 
 /** The routes' table type: handlers and policy rows are typed from it. */

@@ -33,6 +33,7 @@ import { completePasswordReset } from './login/complete-password-reset.ts'
 import { confirmTotp } from './login/confirm-totp.ts'
 import { getMfa } from './login/get-mfa.ts'
 import { getSession } from './login/get-session.ts'
+import { getSetup } from './login/get-setup.ts'
 import { issuePasswordReset } from './login/issue-password-reset.ts'
 import { listLoginEvents } from './login/list-login-events.ts'
 import { listSessions } from './login/list-sessions.ts'
@@ -45,6 +46,7 @@ import { removeTotp } from './login/remove-totp.ts'
 import { renewRecoveryCodes } from './login/renew-recovery-codes.ts'
 import { revokeOtherSessions } from './login/revoke-other-sessions.ts'
 import { revokeSession } from './login/revoke-session.ts'
+import { setUp } from './login/set-up.ts'
 import { signIn } from './login/sign-in.ts'
 import { signInMfa } from './login/sign-in-mfa.ts'
 import { signOut } from './login/sign-out.ts'
@@ -82,6 +84,7 @@ export const HANDLERS: Handlers = {
   getProject,
   getReadiness,
   getSession,
+  getSetup,
   getUsage,
   issuePasswordReset,
   listApiKeys,
@@ -115,6 +118,7 @@ export const HANDLERS: Handlers = {
   revokeSession,
   revokeToken,
   rotateCredentials,
+  setUp,
   signIn,
   signInMfa,
   signOut,

@@ -86,6 +86,18 @@ bound_store constraint bound_store_one_row_check CHECK (one_row)
 bound_store constraint bound_store_pkey PRIMARY KEY (one_row)
 grant insert on bound_store to svc_api
 grant select on bound_store to svc_api
+configured_administrator.one_row boolean not null default true
+configured_administrator.digest bytea not null
+configured_administrator.user_id text not null
+configured_administrator.applied_at timestamp(3) with time zone not null default now()
+configured_administrator constraint configured_administrator_digest_check CHECK ((length(digest) = 32))
+configured_administrator constraint configured_administrator_one_row_check CHECK (one_row)
+configured_administrator constraint configured_administrator_pkey PRIMARY KEY (one_row)
+configured_administrator constraint configured_administrator_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
+grant delete on configured_administrator to svc_api
+grant insert on configured_administrator to svc_api
+grant select on configured_administrator to svc_api
+grant update on configured_administrator to svc_api
 environments.id uuid not null default gen_random_uuid()
 environments.organization_id text not null
 environments.project_id text not null
@@ -421,6 +433,17 @@ grant delete on sessions to svc_api
 grant insert on sessions to svc_api
 grant select on sessions to svc_api
 grant update on sessions to svc_api
+setup_tokens.one_row boolean not null default true
+setup_tokens.digest bytea not null
+setup_tokens.email text
+setup_tokens.created_at timestamp(3) with time zone not null default now()
+setup_tokens constraint setup_tokens_digest_check CHECK ((length(digest) = 32))
+setup_tokens constraint setup_tokens_one_row_check CHECK (one_row)
+setup_tokens constraint setup_tokens_pkey PRIMARY KEY (one_row)
+grant delete on setup_tokens to svc_api
+grant insert on setup_tokens to svc_api
+grant select on setup_tokens to svc_api
+grant update on setup_tokens to svc_api
 sign_in_failures.account_key bytea not null
 sign_in_failures.failed timestamp with time zone[] not null
 sign_in_failures.locked_at timestamp with time zone
