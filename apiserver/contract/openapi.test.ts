@@ -84,17 +84,16 @@ describe('the OpenAPI document', () => {
       'completePasswordReset',
       'getHealth',
       'getReadiness',
+      'getSetup',
       'previewInvitation',
       'previewMagicLink',
       'previewPasswordReset',
       'requestMagicLink',
       'requestPasswordReset',
-      'getSetup',
-      'previewPasswordReset',
       'setUp',
       'signIn',
-      'verifyMagicLink',
       'signInMfa',
+      'verifyMagicLink',
     ])
     for (const { route, operation } of operations)
       if (route.policy !== 'public') assert.match(operation?.description ?? '', /Needs the role|needs no role/)

@@ -16,6 +16,7 @@ import { SIGN_IN_ATTEMPTS, tooManySignIns } from './check-password.ts'
 import type { LoginDependencies } from './dependencies.ts'
 import { makeAccount } from './make-account.ts'
 import { proveAddress } from './prove-address.ts'
+import { askFactor } from './second-factor.ts'
 
 const MOST_GUESSES = 5
 /** Of an address' codes, however many are asked for: without this, asking on would mean guessing on. Links go on working. */
@@ -61,7 +62,7 @@ const accountOf = async (
 
 /**
  * Signs in with what a letter told. Whatever is wrong, the answer is the same.
- * @throws DomainError `invalid_magic_link`, `sign_in_rate_limited`
+ * @throws DomainError `invalid_magic_link`, `mfa_required`, `sign_in_rate_limited`
  */
 export const verifyMagicLink = async (
   deps: LoginDependencies,
@@ -86,7 +87,8 @@ export const verifyMagicLink = async (
     }
     await insertAccountEvent(sql, { type: 'magic_link_used', userId: account.userId, email, ...visit })
     await proveAddress(sql, call, account.userId)
-    return beginSession(sql, deps.settings, call, account, 'email_link')
+    const factor = await askFactor(sql, deps, call, account.userId, 'email_link')
+    return factor instanceof DomainError ? factor : beginSession(sql, deps.settings, call, account, 'email_link')
   })
   if (outcome instanceof DomainError) throw outcome
   return { status: 200, body: outcome }

@@ -88,7 +88,7 @@ export const magicLinkRoutes = {
     maxBodyBytes: LOGIN_BODY_BYTES,
     idempotency: 'none',
     success: { status: 200, description: 'A session', body: signedIn },
-    errors: ['invalid_magic_link', 'sign_in_rate_limited', 'database_unavailable'],
+    errors: ['invalid_magic_link', 'mfa_required', 'sign_in_rate_limited', 'database_unavailable'],
     examples: { request: { email: 'ada@example.com', code: '042137' }, response: signedInExample },
   }),
 }
