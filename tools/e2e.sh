@@ -4,6 +4,7 @@
 #   SERVICE_TEST_API_KUBECONFIG  another one for what needs no running pods; by default the same
 #   E2E_LOAD_IMAGE               the command that puts a docker-archive on the nodes; the file's path is added to it.
 #                                By default that of kind; empty: the images are there already, and are not built
+#   E2E_USED_CLUSTER=1           on a cluster that has environments too, which are deleted
 #   E2E_KEEP=1                   leaves what was installed where it is, to look at; not on a kind cluster, which goes
 # Arguments narrow the files.
 set -euo pipefail
@@ -39,6 +40,23 @@ fi
 for tool in kubectl helm; do
   command -v "$tool" >/dev/null || { echo "make e2e needs $tool" >&2; exit 1; }
 done
+
+# What is there of the product would be taken for the tests' own, and end with them: databases are deleted at the end.
+refuse_used() {
+  local found=
+  found=$(kubectl --kubeconfig "$1" get namespaces --selector svc.internal/project --output name; true)
+  found+=$(kubectl --kubeconfig "$1" get environments.svc.internal --all-namespaces --output name 2>/dev/null; true)
+  found+=$(kubectl --kubeconfig "$1" get deployments --all-namespaces --selector app.kubernetes.io/name=svc --output name; true)
+  [ -z "$found" ] || {
+    echo "make e2e deletes every environment of its cluster, and $1 leads to one that is in use: $(head -n 3 <<<"$found" | xargs)" >&2
+    echo "Give it a cluster of its own; or, if nothing there is worth keeping, set E2E_USED_CLUSTER=1" >&2
+    exit 1
+  }
+}
+if [ "${E2E_USED_CLUSTER:-}" != 1 ]; then
+  refuse_used "$KUBECONFIG"
+  [ -z "${SERVICE_TEST_API_KUBECONFIG:-}" ] || refuse_used "$SERVICE_TEST_API_KUBECONFIG"
+fi
 
 if [ -n "$load" ]; then
   say "building the images"
