@@ -86,9 +86,11 @@ export const verifyMagicLink = async (
       return invalidMagicLink()
     }
     await insertAccountEvent(sql, { type: 'magic_link_used', userId: account.userId, email, ...visit })
-    await proveAddress(sql, call, account.userId)
     const factor = await askFactor(sql, deps, call, account.userId, 'email_link')
-    return factor instanceof DomainError ? factor : beginSession(sql, deps.settings, call, account, 'email_link')
+    // Whoever reads the mail alone takes no password away from whoever has the second factor.
+    if (factor instanceof DomainError) return factor
+    await proveAddress(sql, call, account.userId)
+    return beginSession(sql, deps.settings, call, account, 'email_link')
   })
   if (outcome instanceof DomainError) throw outcome
   return { status: 200, body: outcome }

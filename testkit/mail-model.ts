@@ -1,0 +1,122 @@
+/** What the models of email links and invitations run against: the commands of two replicas on one database, and their letters. */
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import fc, { type AsyncCommand } from 'fast-check'
+import type { OpenCall } from '../apiserver/commands/call.ts'
+import type { InvitationDependencies } from '../apiserver/commands/create-invitation.ts'
+import type { LoginDependencies } from '../apiserver/commands/login/dependencies.ts'
+import { openSecret } from '../apiserver/mail/letter-secret.ts'
+import type { Mailbox } from '../apiserver/mail/post-letter.ts'
+import type { Database } from '../apiserver/store/database.ts'
+import { createSealer } from '../lib/credentials/seal.ts'
+import { DomainError } from '../lib/errors/domain-error.ts'
+import { silentLog } from '../runtime/log/log.ts'
+import { type CommandWorld, commandWorld } from './command-world.ts'
+
+/** Takes no time: how passwords are hashed is not what these models are about. */
+const QUICK_HASHER = {
+  hash: async () => '$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g',
+} as unknown as LoginDependencies['hasher']
+
+export interface MailWorld extends CommandWorld {
+  readonly login: readonly [LoginDependencies, LoginDependencies]
+  readonly inviting: readonly [InvitationDependencies, InvitationDependencies]
+  /** The letter that waits for an address: its name, and what is secret in it. */
+  waiting(
+    recipient: string,
+  ): Promise<{ readonly id: string; readonly secret: Readonly<Record<string, string>> } | undefined>
+  /** Lets time pass for everything that counts by an address. */
+  pass(email: string, seconds: number): Promise<void>
+}
+
+export const mailWorld = async (): Promise<MailWorld> => {
+  const world = await commandWorld()
+  const sealer = createSealer({ current: randomBytes(32) })
+  const mailbox: Mailbox = { sealer, wake: () => undefined }
+  const codeKey = randomBytes(32)
+  const second = world.secondProcess()
+  const login = (database: Database): LoginDependencies => ({
+    database,
+    log: silentLog,
+    hasher: QUICK_HASHER,
+    sealer,
+    settings: {
+      sessions: { idle: 7200, absolute: 43_200, rotate: 900, rotationKey: randomBytes(32) },
+      lockout: { maxFailures: 10, windowSeconds: 900, lockoutSeconds: 900 },
+      consoleUrl: '',
+      codeKey,
+      publicSignup: true,
+    },
+    mailbox,
+  })
+  return {
+    ...world,
+    login: [login(world.deps.database), login(second.database)],
+    inviting: [
+      { ...world.deps, mailbox, consoleUrl: '' },
+      { ...second, mailbox, consoleUrl: '' },
+    ],
+    waiting: async recipient => {
+      const row = await world.deps.database.row<{ id: string; sealed: string }>(
+        `select id, sealed_secret as sealed from mail_outbox where recipient = $1 and state = 'waiting'`,
+        [recipient],
+      )
+      return row && { id: row.id, secret: openSecret(sealer, row.id, row.sealed) }
+    },
+    pass: async (email, seconds) => {
+      await world.deps.database.rows(
+        `with a as (update attempts set hits = array(select h - make_interval(secs => $2) from unnest(hits) h order by h)
+           where key = sha256($1::text::bytea)),
+         i as (update invitations set expires_at = expires_at - make_interval(secs => $2) where email = $1)
+         update magic_links set expires_at = expires_at - make_interval(secs => $2) where email = $1`,
+        [email, seconds],
+      )
+    },
+  }
+}
+
+/** A call of nobody, from an address of its own. */
+export const openCallOf = (): OpenCall => ({
+  requestId: randomUUID(),
+  clientIp: '203.0.113.7',
+  clientKey: randomUUID(),
+  userAgent: undefined,
+  method: 'POST',
+  route: '/v1/test',
+})
+
+/** What a command came to: its status, or the code of its refusal. */
+export const outcomeOf = async (reply: Promise<{ readonly status: number }>): Promise<number | string> => {
+  try {
+    return (await reply).status
+  } catch (error) {
+    assert.ok(error instanceof DomainError, String(error))
+    return error.code
+  }
+}
+
+/** Several sequences at once: what they are about is their own. */
+const LANES = 8
+
+/** Runs sequences of commands, each against a model and a real thing of its own. */
+export const runSequences = async <Model extends object, Real>(
+  commands: readonly fc.Arbitrary<AsyncCommand<Model, Real>>[],
+  begin: () => Promise<{ readonly model: Model; readonly real: Real }>,
+  sequences: number,
+  maxCommands: number,
+): Promise<number> => {
+  let steps = 0
+  const seed = Date.now() % 2 ** 31
+  await Promise.all(
+    Array.from({ length: LANES }, (_, lane) =>
+      fc.assert(
+        fc.asyncProperty(fc.commands([...commands], { maxCommands, size: 'max' }), async sequence => {
+          steps += [...sequence].length
+          await fc.asyncModelRun(begin, sequence)
+        }),
+        { numRuns: Math.ceil(sequences / LANES), seed: (seed + lane) | 0, endOnFailure: false },
+      ),
+    ),
+  )
+  return steps
+}
