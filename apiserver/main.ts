@@ -1,5 +1,6 @@
 /** The API server as a process of its own: environment -> configuration -> ports -> start -> wait for a signal -> stop. */
 import { Registry } from 'prom-client'
+import { SealError } from '../lib/credentials/seal.ts'
 import { parseMasterKey, parseMasterKeys } from '../runtime/config/master-keys.ts'
 import { ConfigError, parseEnv } from '../runtime/config/parse-env.ts'
 import { jsonLog } from '../runtime/log/json-log.ts'
@@ -53,7 +54,11 @@ const run = async (): Promise<void> => {
 
 /** The whole story for people, where there is one. */
 const oneLine = (error: unknown): string | undefined => {
-  if (error instanceof ConfigError || (error instanceof MigrationError && error.reason !== 'failed'))
+  if (
+    error instanceof ConfigError ||
+    error instanceof SealError ||
+    (error instanceof MigrationError && error.reason !== 'failed')
+  )
     return error.message
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'EADDRINUSE') return undefined
   return `Cannot listen: ${error.message}; stop what listens there, or set SERVICE_LISTEN or SERVICE_METRICS_LISTEN`

@@ -42,6 +42,7 @@ import { HANDLERS } from './routes/index.ts'
 import { checkServingRole } from './store/check-serving-role.ts'
 import { Database } from './store/database.ts'
 import { MIGRATIONS_FOLDER } from './store/migrations.ts'
+import { proveSealer, rewrapSealedRows } from './store/sealed-rows.ts'
 
 const WRITE_THROUGH_WAIT_MS = 2000
 const CLIENT_NAME = 'svc-apiserver'
@@ -53,6 +54,8 @@ export interface ApiServerInstance extends ApiServerConfig {
   readonly masterKey: Buffer
   /** Earlier ones, which only open what they sealed. */
   readonly previousMasterKeys?: readonly Buffer[]
+  /** What an earlier key sealed is sealed anew before it serves: where no other server is, which might not know the new key. */
+  readonly rewrapAtStart?: boolean
   /** How long a start waits for a database that is away, because somebody brings it back; by default not at all. */
   readonly databasePatienceMs?: number
   /** Waits between attempts to reach the resource store again; by default those for a store that thousands share. */
@@ -201,6 +204,18 @@ const httpServer = (
   return server
 }
 
+/** @throws SealError before anything is written when the master key is not the one that sealed what is there */
+const provedKeys = async (config: ApiServerInstance, database: Database): Promise<void> => {
+  const sealer = createSealer({ current: config.masterKey, previous: config.previousMasterKeys ?? [] })
+  try {
+    await untilBack(() => proveSealer(database, sealer), config.databasePatienceMs ?? 0)
+    if (config.rewrapAtStart === true) await rewrapSealedRows(database, sealer)
+  } catch (error) {
+    await database.stop()
+    throw error
+  }
+}
+
 /** While there is no administrator every start says the token with which one is made, and voids the one before. */
 const sayHowToSetUp = async (
   { administrator, databasePatienceMs = 0 }: ApiServerInstance,
@@ -242,6 +257,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     await database.stop()
     throw error
   }
+  await provedKeys(config, database)
   const setupToken = await sayHowToSetUp(config, database, ports.announce)
   observePool(database, registry)
   const dispatch = startDispatchAndProjection({

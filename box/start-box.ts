@@ -156,6 +156,7 @@ export const startBox = async (options: StartOptions): Promise<RunningBox> => {
         databaseUrl: urls.serving,
         masterKey: keyring.current,
         previousMasterKeys: keyring.previous,
+        rewrapAtStart: true,
         databasePatienceMs: DATABASE_BACK_MS,
         operatorNamespace: operatorSettings.namespace,
         reconnect: QUICK_RECONNECT_BACKOFF,

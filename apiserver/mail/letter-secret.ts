@@ -4,7 +4,8 @@ import type { Sealer, SealPlace } from '../../lib/credentials/seal.ts'
 /** Links' tokens and codes, by the names under which letters know them. */
 export type LetterSecret = Readonly<Record<string, string>>
 
-const placeOf = (letterId: string): SealPlace => ({
+/** Where it lies. */
+export const letterPlace = (letterId: string): SealPlace => ({
   table: 'mail_outbox',
   column: 'sealed_secret',
   rowId: letterId,
@@ -12,8 +13,8 @@ const placeOf = (letterId: string): SealPlace => ({
 })
 
 export const sealSecret = (sealer: Sealer, letterId: string, secret: LetterSecret): string =>
-  sealer.seal(placeOf(letterId), JSON.stringify(secret))
+  sealer.seal(letterPlace(letterId), JSON.stringify(secret))
 
 /** @throws SealError */
 export const openSecret = (sealer: Sealer, letterId: string, sealed: string | null): LetterSecret =>
-  sealed === null ? {} : (JSON.parse(sealer.open(placeOf(letterId), sealed)) as LetterSecret)
+  sealed === null ? {} : (JSON.parse(sealer.open(letterPlace(letterId), sealed)) as LetterSecret)

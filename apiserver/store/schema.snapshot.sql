@@ -385,6 +385,13 @@ schema_migrations.applied_at timestamp with time zone not null default now()
 schema_migrations constraint schema_migrations_name_key UNIQUE (name)
 schema_migrations constraint schema_migrations_pkey PRIMARY KEY (number)
 grant select on schema_migrations to svc_api
+seal_canary.one_row boolean not null default true
+seal_canary.sealed text not null
+seal_canary constraint seal_canary_one_row_check CHECK (one_row)
+seal_canary constraint seal_canary_pkey PRIMARY KEY (one_row)
+grant insert on seal_canary to svc_api
+grant select on seal_canary to svc_api
+grant update on seal_canary to svc_api
 second_factors.user_id text not null
 second_factors.sealed_secret text not null
 second_factors.version bigint not null
