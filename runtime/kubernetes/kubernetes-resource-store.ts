@@ -13,7 +13,7 @@ import type {
 import { isStoreError, StoreError } from '../store/store-error.ts'
 import type { KubernetesApi } from './kubernetes-api.ts'
 import type { KubernetesObject } from './kubernetes-object.ts'
-import { listPages } from './list-pages.ts'
+import { listObjects } from './list-objects.ts'
 import { collectionPath, labelSelector, objectPath, type ServedType } from './object-path.ts'
 import { metadataOf, resourceFromObject } from './resource-from-object.ts'
 import { watchObjects } from './watch-objects.ts'
@@ -63,7 +63,7 @@ export class KubernetesResourceStore implements ResourceStore {
 
   async list<R extends Resource>(type: ResourceType<R>, selector: Selector = {}): Promise<ResourceList<R>> {
     const query = { labelSelector: labelSelector(selector.labels) }
-    return listPages(this.#api, collectionPath(type, selector.namespace), query, object =>
+    return listObjects(this.#api, collectionPath(type, selector.namespace), query, object =>
       resourceFromObject(type, object),
     )
   }

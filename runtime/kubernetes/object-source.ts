@@ -2,7 +2,7 @@ import type { ObjectMetadata, Resource, ResourceType } from '../../lib/model/res
 import type { ResourceStore, WatchEvent } from '../store/resource-store.ts'
 import type { KubernetesApi } from './kubernetes-api.ts'
 import type { KubernetesObject, ObjectType } from './kubernetes-object.ts'
-import { listPages } from './list-pages.ts'
+import { listObjects } from './list-objects.ts'
 import { collectionPath, labelSelector } from './object-path.ts'
 import { metadataOf } from './resource-from-object.ts'
 import { watchObjects } from './watch-objects.ts'
@@ -41,7 +41,7 @@ export const objectSource = <O extends KubernetesObject>(
   const store: Pick<ResourceStore, 'list' | 'watch'> = {
     list: async (_type, { namespace, labels } = {}) => {
       const path = collectionPath(type, namespace)
-      const list = await listPages(api, path, { labelSelector: labelSelector(labels) }, observed)
+      const list = await listObjects(api, path, { labelSelector: labelSelector(labels) }, observed)
       return list as never
     },
     watch: (_type, { from, selector = {}, signal }) => {

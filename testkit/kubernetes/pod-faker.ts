@@ -53,6 +53,8 @@ export class PodFaker {
   readonly #options: PodFakerOptions
   readonly #stop = new AbortController()
   readonly #pods = new Map<string, FakedPod>()
+  /** The uids of the pods of a namespace: thousands are asked for. */
+  readonly #byNamespace = new Map<string, Set<string>>()
   readonly #failures: unknown[] = []
   readonly #running: Promise<unknown>[] = []
   readonly #node: NodeFaker
@@ -86,12 +88,11 @@ export class PodFaker {
 
   /** The uid of a pod with these labels that is ready; undefined: none is. */
   answering(namespace: string, labels: Readonly<Record<string, string>>): string | undefined {
-    return [...this.#pods.values()].find(
-      ({ stage, pod: { metadata } }) =>
-        stage === 'running' &&
-        metadata?.namespace === namespace &&
-        Object.entries(labels).every(([name, value]) => metadata.labels?.[name] === value),
-    )?.pod.metadata?.uid
+    return [...(this.#byNamespace.get(namespace) ?? [])].find(uid => {
+      const { stage, pod } = this.#pods.get(uid)!
+      const has = pod.metadata!.labels ?? {}
+      return stage === 'running' && Object.entries(labels).every(([name, value]) => has[name] === value)
+    })
   }
 
   /** How pods start and end from now on, each one as this says; what is left out is quick and clean. */
@@ -159,6 +160,7 @@ export class PodFaker {
 
   #see(uid: string, pod: V1Pod | undefined): void {
     if (pod === undefined) {
+      this.#byNamespace.get(this.#pods.get(uid)?.pod.metadata?.namespace ?? '')?.delete(uid)
       this.#pods.delete(uid)
       return
     }
@@ -171,6 +173,8 @@ export class PodFaker {
       const ready = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
       const ip = pod.status?.podIP ?? this.#nextAddress()
       this.#pods.set(uid, { pod, stage: ready ? 'running' : 'new', restarts: 0, ip })
+      const namespace = pod.metadata!.namespace!
+      this.#byNamespace.set(namespace, (this.#byNamespace.get(namespace) ?? new Set()).add(uid))
     } else known.pod = pod
     this.#advance(this.#pods.get(uid)!)
   }
