@@ -61,10 +61,10 @@ const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About]
   removeTotp: ['ccccc ccc ccc y', 'self'],
   renewRecoveryCodes: ['ccccc ccc ccc y', 'self'],
   changePassword: ['ccccc ccc ccc y', 'self'],
-  issuePasswordReset: ['ccccc ccc ccc n', 'self'], // for operators, who are none of these
+  issuePasswordReset: ['ccccc ccc ccc y', 'self'], // the session is an operator’s; others are in passwords.test.ts
   previewPasswordReset: undefined,
   completePasswordReset: undefined,
-  listLoginEvents: ['ccccc ccc ccc n', 'self'],
+  listLoginEvents: ['ccccc ccc ccc y', 'self'],
   listOrganizations: ['yyyyy yyy yyy y', 'self'],
   putOrganization: ['nnyyy ccc ccc y', 'organization'], // a stranger may create one; the command judges that
   getOrganization: ['yyyy- yyy yyy y', 'organization'],

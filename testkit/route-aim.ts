@@ -103,6 +103,10 @@ const BODIES: Partial<Record<OperationId, (range: Range) => Body | Promise<Body>
     return { password: TEST_PASSWORD }
   },
   confirmTotp: async ({ api, team }) => ({ code: codeOf(await beginTotp(await signInAs(api, team.owner))) }),
+  issuePasswordReset: async ({ api }) => ({
+    email: (await api.makeCaller('target')).email,
+    admin_password: TEST_PASSWORD,
+  }),
   removeTotp: bothFactors,
   renewRecoveryCodes: bothFactors,
 }

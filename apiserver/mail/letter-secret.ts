@@ -1,16 +1,9 @@
 /** What is secret in a letter that waits: sealed with the master key, bound to its row. */
-import type { Sealer, SealPlace } from '../../lib/credentials/seal.ts'
+import type { Sealer } from '../../lib/credentials/seal.ts'
+import { letterPlace } from '../store/mail-outbox.ts'
 
 /** Links' tokens and codes, by the names under which letters know them. */
 export type LetterSecret = Readonly<Record<string, string>>
-
-/** Where it lies. */
-export const letterPlace = (letterId: string): SealPlace => ({
-  table: 'mail_outbox',
-  column: 'sealed_secret',
-  rowId: letterId,
-  version: 1n,
-})
 
 export const sealSecret = (sealer: Sealer, letterId: string, secret: LetterSecret): string =>
   sealer.seal(letterPlace(letterId), JSON.stringify(secret))

@@ -1,7 +1,16 @@
 /** Letters to be sent: kept with what they are about, delivered by whichever replica leases them. */
+import type { SealPlace } from '../../lib/credentials/seal.ts'
 import type { LetterKind } from '../../lib/model/letter.ts'
 import { columns } from './columns.ts'
 import type { Sql } from './sql.ts'
+
+/** Where what is secret in a letter lies. */
+export const letterPlace = (letterId: string): SealPlace => ({
+  table: 'mail_outbox',
+  column: 'sealed_secret',
+  rowId: letterId,
+  version: 1n,
+})
 
 /** A letter to be kept. */
 export interface NewLetter {

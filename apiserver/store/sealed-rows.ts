@@ -2,8 +2,8 @@
 import type { Sealer, SealPlace } from '../../lib/credentials/seal.ts'
 import { SealError } from '../../lib/credentials/seal.ts'
 import { CANARY, CANARY_TEXT } from '../../runtime/embedded/seal-canary.ts'
-import { letterPlace } from '../mail/letter-secret.ts'
 import type { Database } from './database.ts'
+import { letterPlace } from './mail-outbox.ts'
 import { secretPlace } from './second-factors.ts'
 
 const BATCH = 200
