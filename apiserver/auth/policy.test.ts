@@ -32,7 +32,7 @@ const principal = (role: Role | undefined, kind: Principal['kind'] = 'personal',
 const callerOf = (column: Column): Principal => {
   const [kind, level] = column.split(':') as [string, Level | undefined]
   if (kind === 'key') return principal('admin', 'api_key', [{ ...ORG, level: level! }])
-  if (kind === 'session') return principal('owner', 'session')
+  if (kind === 'session') return { ...principal('owner', 'session'), isOperator: true }
   if (kind === 'agent') return principal('owner', 'agent', [{ level: level! }])
   return principal(ROLES.find(role => role === kind))
 }
@@ -101,6 +101,16 @@ describe('the policy table', () => {
             'credential_not_allowed',
           )
     }
+  })
+
+  it('keeps what operators do from everybody else, whatever their role', () => {
+    for (const operationId of ['issuePasswordReset', 'listLoginEvents'] as const)
+      assert.equal(
+        outcome(() =>
+          authorize(principal('owner', 'session'), policyRowOf(ROUTES[operationId]), { target: undefined }),
+        ),
+        'forbidden',
+      )
   })
 
   it('lets members remove themselves, by subject or id, and nobody else', () => {
