@@ -52,7 +52,8 @@ describe('who may call what, through HTTP', () => {
   }
 
   before(async () => {
-    api = await startTestApiServer()
+    // So that many sign in, each from an address of their own.
+    api = await startTestApiServer({ environment: { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' } })
     team = await makeTeam(api)
     for (const role of ROLES) columns.set(role, heldBy(team[role]))
     columns.set('stranger', heldBy(await api.makeCaller('stranger')))
