@@ -12,11 +12,9 @@ export interface CourierOrders {
   /** Base64. */
   readonly masterKey: string
   readonly mail: WebhookConfig
-  readonly leaseSeconds: number
-  readonly attemptMs: number
 }
 
-process.once('message', ({ databaseUrl, masterKey, mail, ...times }: CourierOrders) => {
+process.once('message', ({ databaseUrl, masterKey, mail }: CourierOrders) => {
   void openMailTransport(mail).then(transport => {
     new Courier({
       database: new Database({ url: databaseUrl, log: silentLog }),
@@ -26,7 +24,6 @@ process.once('message', ({ databaseUrl, masterKey, mail, ...times }: CourierOrde
       log: silentLog,
       registry: new Registry(),
       pollMs: 20,
-      ...times,
     }).start()
   })
 })
