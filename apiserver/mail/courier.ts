@@ -39,7 +39,6 @@ export interface CourierOptions {
   readonly log: Log
   readonly registry: Registry
   readonly attemptMs?: number
-  readonly leaseSeconds?: number
   readonly pollMs?: number
 }
 
@@ -114,7 +113,7 @@ export class Courier {
   }
 
   async #look(): Promise<void> {
-    const { database, leaseSeconds = LEASE_SECONDS } = this.#options
+    const { database } = this.#options
     while (this.#lookAgain) {
       this.#lookAgain = false
       const room = AT_ONCE - this.#running.size
@@ -123,7 +122,7 @@ export class Courier {
         const lease = randomUUID()
         const [expired, letters] = await database.transaction(async sql => [
           await giveUpExpiredLetters(sql),
-          await leaseLetters(sql, lease, leaseSeconds, room),
+          await leaseLetters(sql, lease, LEASE_SECONDS, room),
         ])
         for (const letter of expired)
           this.#gaveUp(letter.kind, letter.id, letter.attempts, letter.lastError ?? 'expired')
