@@ -17,15 +17,11 @@ import { environmentName } from '../lib/model/identifiers.ts'
 import type { KubernetesObject, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
 import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resource-store.ts'
 import { silentLog } from '../runtime/log/log.ts'
-import { atEnd } from '../testkit/at-end.ts'
 import { eventually } from '../testkit/dispatch-world.ts'
 import { AuditLog, auditLogOf } from '../testkit/kubernetes/audit-log.ts'
-import { startClaimFaker } from '../testkit/kubernetes/claim-faker.ts'
-import { apiCluster, namespaces, type TestCluster } from '../testkit/kubernetes/cluster.ts'
+import { namespaces, type TestCluster } from '../testkit/kubernetes/cluster.ts'
+import { type FakedCluster, fakedCluster } from '../testkit/kubernetes/faked-cluster.ts'
 import { kubectlOn } from '../testkit/kubernetes/kubectl.ts'
-import { needsLoopbackServices } from '../testkit/kubernetes/loopback-services.ts'
-import { PodFaker } from '../testkit/kubernetes/pod-faker.ts'
-import { ServiceFaker } from '../testkit/kubernetes/service-faker.ts'
 import { skipBecause } from '../testkit/skip-because.ts'
 import { operatorConfig } from './config/config.ts'
 import { type ClusterOperator, startOnCluster } from './start-on-cluster.ts'
@@ -55,6 +51,7 @@ const EVENTS: ObjectType<
 
 describe('the operator on a cluster', function () {
   this.timeout(120_000)
+  let faked: FakedCluster
   let cluster: TestCluster
   let store: KubernetesResourceStore
   let system: string
@@ -72,21 +69,12 @@ describe('the operator on a cluster', function () {
     })
 
   before(async function () {
-    cluster = await apiCluster()
-    await needsLoopbackServices(this, cluster)
-    await cluster.installKinds()
-    system = await cluster.namespace('run-system')
+    faked = await fakedCluster(this)
+    cluster = faked.cluster
+    system = faked.namespace
     kubectl = kubectlOn(cluster.kubeconfig)
     store = new KubernetesResourceStore(cluster.api, 'kubectl')
-    const pods = await PodFaker.start({ api: await cluster.open('pod-faker') })
-    const claims = startClaimFaker(await cluster.open('claim-faker'), { node: pods.node })
-    const services = ServiceFaker.start(await cluster.open('service-faker'), pods)
     operator = await startOperator()
-    atEnd(async () => {
-      await services.stop()
-      await claims.stop()
-      await pods.stop()
-    })
     await eventually(
       async () => operator.ready(),
       why => why === undefined,
@@ -94,8 +82,12 @@ describe('the operator on a cluster', function () {
       30_000,
     )
   })
-  // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- skipped before it was started
-  after(() => operator?.stop())
+  after(async () => {
+    /* eslint-disable @typescript-eslint/no-unnecessary-condition -- skipped before they were started */
+    await operator?.stop()
+    await faked?.assertSound()
+    /* eslint-enable @typescript-eslint/no-unnecessary-condition */
+  })
 
   interface Place {
     readonly namespace: string

@@ -72,34 +72,6 @@ fi
 SERVICE_TEST_HELMS=${SERVICE_TEST_HELMS:-$(tools/second-helm.sh || true)}
 export SERVICE_TEST_HELMS
 
-passed=0 failed=0 skipped=0
-# So many mochas at once: for the most part they wait for the node.
-AT_ONCE=4
-# Each argument is a mocha of its own with the files that it names. What they say comes in their order, then the sum is kept.
-run() {
-  local files log line logs=()
-  for files in "$@"; do
-    log=$(mktemp -p "$work")
-    logs+=("$log")
-    # shellcheck disable=SC2086 # names of files, without blanks
-    if [ $# -eq 1 ]; then
-      mocha $files 2>&1 | tee "$log" || true
-    else
-      while [ "$(jobs -rp | wc -l)" -ge $AT_ONCE ]; do wait -n || true; done
-      mocha $files >"$log" 2>&1 &
-    fi
-  done
-  wait
-  for log in "${logs[@]}"; do
-    [ $# -eq 1 ] || cat "$log"
-    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1 || true)
-    # One that ended without saying how has failed.
-    [ -n "$line" ] || line='0 passed, 1 failed'
-    passed=$((passed + $(sed -E 's/^([0-9]+) passed.*/\1/' <<<"$line")))
-    failed=$((failed + $(sed -E 's/.* ([0-9]+) failed.*/\1/' <<<"$line")))
-    skipped=$((skipped + $(sed -nE 's/.* ([0-9]+) skipped.*/\1/p' <<<"$line" | grep . || echo 0)))
-  done
-}
 named() { find "$@" | sort | tr '\n' ' '; }
 
 if [ $# -gt 0 ]; then
@@ -109,14 +81,10 @@ fi
 # First what brings its own operator, then what needs pods, last what installs the charts, for an installed operator would take
 # part in everything else; at the very end what looks back at the whole run.
 rooms=(crds runtime operator apiserver testkit tools)
-run "$(named "${rooms[@]}" -name '*.cluster.test.ts') $(named e2e charts -name '*.cluster.test.ts')"
 mapfile -t alone < <(find "${rooms[@]}" -name '*.node.test.ts' | sort)
-run "${alone[@]}"
-run e2e/kubernetes/operator-crashes.node.test.ts
-run "$(named images charts -name '*.node.test.ts')"
-run "$(named e2e -name '*.node.test.ts' -not -path '*/whole-run/*' -not -name operator-crashes.node.test.ts) $(named e2e/kubernetes/whole-run -name '*.node.test.ts')"
-summary="$passed passed, $failed failed"
-[ $skipped -eq 0 ] || summary="$summary, $skipped skipped"
-echo
-echo "$summary"
-[ $failed -eq 0 ]
+node tools/lanes.ts \
+  "$(named "${rooms[@]}" -name '*.cluster.test.ts') $(named e2e charts -name '*.cluster.test.ts')" \
+  -- "${alone[@]}" \
+  -- e2e/kubernetes/operator-crashes.node.test.ts \
+  -- "$(named images charts -name '*.node.test.ts')" \
+  -- "$(named e2e -name '*.node.test.ts' -not -path '*/whole-run/*' -not -name operator-crashes.node.test.ts) $(named e2e/kubernetes/whole-run -name '*.node.test.ts')"

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { claims, networkPolicies, pods, services } from '../../operator/host/kubernetes/object-types.ts'
 import { skipBecause } from '../../testkit/skip-because.ts'
-import type { FakedEnvironment } from './faked-cluster.ts'
+import type { FakedEnvironment } from './faked-environment.ts'
 import { OperatorScene } from './operator-scene.ts'
 
 const RESOURCES = { cpu: '250m', memory: '192Mi', storage: '3Gi', maxConnections: 20 }

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { atEnd } from '../../testkit/at-end.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from '../../testkit/control-plane-database.ts'
+import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
 import { ApiClient } from '../api-client.ts'
 import { Tenant } from '../tenant.ts'
 import { ApiServerProcess } from './apiserver-process.ts'
-import { type FakedCluster, fakedCluster } from './faked-cluster.ts'
 import { OperatorProcess } from './operator-process.ts'
 
 export interface FakedControlPlane {

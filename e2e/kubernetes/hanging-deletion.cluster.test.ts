@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConditionType, conditionOf } from '../../crds/conditions.ts'
 import type { KubernetesObject, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { CLAIM } from '../../testkit/kubernetes/claim-faker.ts'
+import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
 import { POD } from '../../testkit/kubernetes/pod-faker.ts'
-import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
+import { FakedEnvironment } from './faked-environment.ts'
 import { OperatorProcess } from './operator-process.ts'
 
 const EVENT: ObjectType<KubernetesObject & { readonly reason?: string; readonly note?: string }> = {

@@ -5,9 +5,10 @@ import type { V1Secret } from '@kubernetes/client-node'
 import { conditionOf } from '../../crds/conditions.ts'
 import { ANNOTATIONS } from '../../crds/metadata.ts'
 import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
 import { POD } from '../../testkit/kubernetes/pod-faker.ts'
-import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
+import { FakedEnvironment } from './faked-environment.ts'
 import { OperatorProcess } from './operator-process.ts'
 
 const SECRET: ObjectType<V1Secret> = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }

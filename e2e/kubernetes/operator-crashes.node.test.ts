@@ -17,7 +17,7 @@ import { nodeCluster, type TestCluster } from '../../testkit/kubernetes/cluster.
 import type { FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { CountedChanges } from './counted-changes.ts'
 import { everythingIn, normalized } from './everything-in.ts'
-import { FakedEnvironment } from './faked-cluster.ts'
+import { FakedEnvironment } from './faked-environment.ts'
 import type { OperatorProcess } from './operator-process.ts'
 import { proxiedOperator } from './proxied-operator.ts'
 

@@ -1,5 +1,5 @@
+import type { FakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import { type FaultProxy, startFaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
-import type { FakedCluster } from './faked-cluster.ts'
 import { OperatorProcess } from './operator-process.ts'
 
 /** An operator whose way to the API server leads through a proxy. */

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { conditionOf } from '../../crds/conditions.ts'
-import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
+import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
+import { FakedEnvironment } from './faked-environment.ts'
 import { OperatorProcess } from './operator-process.ts'
 
 const COUNT = 4

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { conditionOf } from '../../crds/conditions.ts'
 import { storageClasses } from '../../operator/host/kubernetes/object-types.ts'
 import { POD } from '../../testkit/kubernetes/pod-faker.ts'
-import type { FakedEnvironment } from './faked-cluster.ts'
+import type { FakedEnvironment } from './faked-environment.ts'
 import { OperatorScene } from './operator-scene.ts'
 
 const GIB = 2 ** 30

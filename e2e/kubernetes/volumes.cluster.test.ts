@@ -7,8 +7,9 @@ import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import type { EnvironmentSpec } from '../../crds/environment.ts'
 import { ANNOTATIONS, LABELS } from '../../crds/metadata.ts'
 import { CLAIM, VOLUME } from '../../testkit/kubernetes/claim-faker.ts'
+import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
-import { type FakedCluster, FakedEnvironment, fakedCluster } from './faked-cluster.ts'
+import { FakedEnvironment } from './faked-environment.ts'
 import { OperatorProcess } from './operator-process.ts'
 
 describe('the volume of an environment', function () {

@@ -1,4 +1,3 @@
-/** A cluster whose pods, volumes, network and Postgres servers are played, and an operator's own namespace on it. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,62 +7,7 @@ import { LABELS, labelValue } from '../../crds/metadata.ts'
 import { environmentName } from '../../lib/model/identifiers.ts'
 import type { RequestVerb } from '../../lib/model/operation.ts'
 import type { ResourceKey } from '../../lib/model/resource.ts'
-import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
-import type { ResourceStore } from '../../runtime/store/resource-store.ts'
-import { atEnd } from '../../testkit/at-end.ts'
-import { type ClaimFaker, startClaimFaker } from '../../testkit/kubernetes/claim-faker.ts'
-import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
-import { letPodsGo } from '../../testkit/kubernetes/let-pods-go.ts'
-import { needsLoopbackServices } from '../../testkit/kubernetes/loopback-services.ts'
-import { PodFaker } from '../../testkit/kubernetes/pod-faker.ts'
-import { ServiceFaker } from '../../testkit/kubernetes/service-faker.ts'
-
-export interface FakedCluster {
-  readonly cluster: TestCluster
-  readonly store: ResourceStore
-  readonly pods: PodFaker
-  readonly claims: ClaimFaker
-  readonly services: ServiceFaker
-  /** Of the operator. */
-  readonly namespace: string
-  /** Fails with what went wrong in the fakers, if anything did. */
-  assertSound(): Promise<void>
-}
-
-let running: Promise<FakedCluster> | undefined
-
-/** The one of this test process; ended with it. Where there can be none, the tests of the hook that asks are skipped. */
-export const fakedCluster = async (hook: Mocha.Context): Promise<FakedCluster> => {
-  await needsLoopbackServices(hook, await apiCluster())
-  return (running ??= start())
-}
-
-const start = async (): Promise<FakedCluster> => {
-  const cluster = await apiCluster()
-  await cluster.installKinds()
-  const namespace = await cluster.namespace('e2e-operator')
-  const pods = await PodFaker.start({ api: await cluster.open('pod-faker') })
-  const claims = startClaimFaker(await cluster.open('claim-faker'), { node: pods.node })
-  const services = ServiceFaker.start(await cluster.open('service-faker'), pods)
-  atEnd(async () => {
-    await letPodsGo(cluster.objects)
-    await services.stop()
-    await claims.stop()
-    await pods.stop()
-  })
-  return {
-    cluster,
-    store: new KubernetesResourceStore(cluster.api, 'svc-apiserver'),
-    pods,
-    claims,
-    services,
-    namespace,
-    assertSound: async () => {
-      assert.deepEqual([...pods.failures, ...claims.failures, ...services.failures], [])
-      assert.deepEqual(await services.strange(), [])
-    },
-  }
-}
+import type { FakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 
 /** An environment in a project's namespace of its own, and what the API server would ask of it; on any cluster. */
 export class FakedEnvironment {
