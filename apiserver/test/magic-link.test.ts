@@ -3,6 +3,7 @@ import { ApiClient } from '../../testkit/api-client.ts'
 import { type ApiCaller, startTestApiServer } from '../../testkit/api-server.ts'
 import { sized } from '../../testkit/full.ts'
 import { CONSOLE_URL, fromAnywhere, type LoginWorld, linkAndCode, startLoginWorld } from '../../testkit/login-world.ts'
+import { codeOf, enrolTotp } from '../../testkit/second-factor.ts'
 import { givePassword, signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 
 const WRONG = { status: 401, code: 'invalid_magic_link' }
@@ -222,6 +223,31 @@ describe('signing in by mail', () => {
     assert.equal((await verify({ token: (await asked(victim.email)).token })).status, 200)
     assert.equal((await kept.client.call('getSession')).status, 200)
     assert.equal((await signIn()).status, 200)
+  })
+
+  it('asks for the second factor of an account that has one, and only with it proves the address, which keeps the password', async () => {
+    const person = await caller('careful')
+    await givePassword(world.api, person.userId)
+    const before = await signInAs(world.api, person)
+    const { secret } = await enrolTotp(before)
+    const half = await verify({ token: (await asked(person.email)).token })
+    assert.deepEqual(outcome(half), { status: 401, code: 'mfa_required' })
+    const { mfa_token: next } = half.body as unknown as { readonly mfa_token: string }
+    assert.ok(!(await events(person.email)).includes('email_verified'))
+    const proof = { mfa_token: next, totp_code: codeOf(secret) }
+    const whole = await world.replicas[1]!.call('signInMfa', { body: proof, ...fromAnywhere() })
+    assert.equal(whole.status, 200, whole.text)
+    assert.equal(whole.body.session.method, 'email_link')
+    const [proved] = await rows(`select metadata from account_events where type = 'email_verified' and user_id = $1`, [
+      person.userId,
+    ])
+    assert.deepEqual(
+      [
+        (proved!['metadata'] as Record<string, unknown>)['password_removed'],
+        (await before.client.call('getSession')).status,
+      ],
+      [false, 200],
+    )
   })
 
   it('refuses bodies that are none, and says nothing of what was typed', async () => {

@@ -9,11 +9,17 @@ import { visitMetadata } from './begin-session.ts'
 
 /**
  * Somebody proved that they read an account's mail. The first time, a password that is there was set by whoever claimed the
- * address before, which may be another: it goes, and so do the sessions and tokens that could be theirs.
+ * address before, which may be another: it goes, and so do the sessions and tokens that could be theirs. Unless the account's
+ * second factor was given too: then it is the same person.
  */
-export const proveAddress = async (sql: Sql, call: OpenCall, userId: string): Promise<void> => {
+export const proveAddress = async (
+  sql: Sql,
+  call: OpenCall,
+  userId: string,
+  { hasFactor = false }: { readonly hasFactor?: boolean } = {},
+): Promise<void> => {
   if (!(await verifyEmail(sql, userId))) return
-  const hadPassword = await removePassword(sql, userId)
+  const hadPassword = !hasFactor && (await removePassword(sql, userId))
   const sessions = hadPassword ? await endOtherSessions(sql, userId, '') : 0
   const tokens = hadPassword ? await revokeTokensOf(sql, userId) : 0
   await insertAccountEvent(sql, {

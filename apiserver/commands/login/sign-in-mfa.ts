@@ -11,6 +11,7 @@ import type { OpenCall, Reply } from '../call.ts'
 import { beginSession } from './begin-session.ts'
 import { SIGN_IN_ATTEMPTS, tooManySignIns } from './check-password.ts'
 import type { LoginDependencies } from './dependencies.ts'
+import { proveAddress } from './prove-address.ts'
 import { passFactor } from './second-factor.ts'
 
 const MOST_TRIES = 5
@@ -42,6 +43,7 @@ export const signInMfa = async (
     // All that wait: whoever got here has no use for them.
     await dropMfaTokens(sql, known.userId)
     if (account.email !== null) await clearFailures(sql, account.email)
+    if (known.method === 'email_link') await proveAddress(sql, call, known.userId, { hasFactor: true })
     const remaining = await countRecoveryCodes(sql, known.userId)
     return {
       ...(await beginSession(sql, settings, call, account, known.method, { factor: passed })),
