@@ -32,6 +32,11 @@ export const VALUES_MATRIX: Readonly<Record<string, readonly string[]>> = {
     '--set-json',
     'environments.production={"exposure":{"type":"NodePort","host":"db.example.com"},"nodeSelector":{"disk":"fast"}}',
   ],
+  'settings that are secrets': [
+    ...['--set', 'apiServer.settings.SERVICE_DEFAULT_SMTP_HOST=mail.example.com'],
+    ...['--set', 'apiServer.secretSettings.SERVICE_DEFAULT_SMTP_PASSWORD.secretName=mail'],
+    ...['--set', 'apiServer.secretSettings.SERVICE_DEFAULT_SMTP_PASSWORD.key=password'],
+  ],
   'classes of storage and priority': [
     ...['--set', 'database.embedded.storageClass=fast', '--set', 'environments.storageClass=fast'],
     ...['--set', 'priorityClass.create=true', '--set', 'priorityClass.name=svc-control-plane'],

@@ -81,10 +81,21 @@ describe('the values of svc-platform', () => {
     assert.ok(validate(parse(read('svc-platform', 'values-ha.yaml'))), JSON.stringify(validate.errors))
   })
 
+  it('take what is secret from a Secret', () => {
+    const secretSettings = { SERVICE_MAIL_WEBHOOK_TOKEN: { secretName: 'mail', key: 'token' } }
+    assert.ok(validate({ apiServer: { secretSettings } }), JSON.stringify(validate.errors))
+  })
+
   const refused: readonly [string, object][] = [
     ['a misspelt setting', { apiServer: { settings: { SERVICE_LOGLEVEL: 'debug' } } }],
     ['a setting of the other program', { apiServer: { settings: { SERVICE_OPERATOR_CONCURRENCY: '4' } } }],
     ['what the chart itself sets', { apiServer: { settings: { SERVICE_LISTEN: '0.0.0.0:1' } } }],
+    ['a secret among the settings', { apiServer: { settings: { SERVICE_DEFAULT_SMTP_PASSWORD: 'x' } } }],
+    ['a secret by its value', { apiServer: { secretSettings: { SERVICE_DEFAULT_SMTP_PASSWORD: 'x' } } }],
+    [
+      'a setting that is no secret, from one',
+      { apiServer: { secretSettings: { SERVICE_LISTEN: { secretName: 'a', key: 'b' } } } },
+    ],
     ['an external database without its Secret', { database: { mode: 'external' } }],
     ['no replica', { operator: { replicas: 0 } }],
     ['a tag that is none', { image: { tag: '' } }],

@@ -34,13 +34,31 @@ const SET_BY_CHART = [
   'SERVICE_PUBLIC_URL',
 ]
 
+/** What values never hold, since whoever reads a release reads its values: each comes from a key of a Secret. */
+const SECRET_SETTINGS: readonly string[] = [
+  'SERVICE_ADMIN_PASSWORD_HASH',
+  'SERVICE_DEFAULT_SMTP_PASSWORD',
+  'SERVICE_MAIL_WEBHOOK_TOKEN',
+] satisfies (keyof typeof apiServerEnv.shape)[]
+
+const secretKey = { secretName: objectName('A Secret of yours'), key: text('Its key', { minLength: 1 }) }
+
+const secretSettings = object(
+  'Settings that are secrets, by their names',
+  Object.fromEntries(
+    Object.entries(apiServerEnv.shape)
+      .filter(([name]) => SECRET_SETTINGS.includes(name))
+      .map(([name, { description = '' }]) => [name, object(description, secretKey, ['secretName', 'key'])]),
+  ),
+)
+
 /** The variables of a program, each with its description; written as text or, where they are one, as a number. */
 const settings = (description: string, env: z.ZodObject): Schema =>
   object(
     description,
     Object.fromEntries(
       Object.entries(env.shape)
-        .filter(([name]) => !SET_BY_CHART.includes(name))
+        .filter(([name]) => !SET_BY_CHART.includes(name) && !SECRET_SETTINGS.includes(name))
         .map(([name, field]) => [
           name,
           { description: (field as z.ZodType).description ?? '', type: ['string', 'integer'] },
@@ -150,6 +168,7 @@ export const platformValuesSchema = (): Schema => ({
       publicUrl: text('The base URL that clients use; empty: links in problems are relative', {
         pattern: '^(https?://.+)?$',
       }),
+      secretSettings,
       service: object('Its Service', {
         type: oneOf('Its type', ['ClusterIP', 'NodePort', 'LoadBalancer']),
         port: whole('Its port', 1, 65_535),

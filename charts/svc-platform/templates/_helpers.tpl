@@ -92,6 +92,14 @@ terminationMessagePolicy: FallbackToLogsOnError
 {{- end }}
 {{- end }}
 
+{{/* Settings that lie in Secrets of the user's. */}}
+{{- define "svc.secretSettings" -}}
+{{- range $name, $from := . }}
+- name: {{ $name }}
+  valueFrom: { secretKeyRef: { name: {{ $from.secretName }}, key: {{ $from.key | quote }} } }
+{{- end }}
+{{- end }}
+
 {{/* The base64 of a key of a Secret that is there, else of what was made; takes root, secret, key and made. */}}
 {{- define "svc.kept" -}}
 {{- $there := lookup "v1" "Secret" .root.Release.Namespace .secret -}}
