@@ -1,57 +1,15 @@
-/** make bench: every measurement one after another, written to docs/benchmarks.md with machine and date. */
+/**
+ * make bench: every measurement one after another, written to docs/benchmarks.md with machine and date. Arguments are words of
+ * titles, to measure some sections only; the others stay as they are.
+ */
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
+import { SECTIONS, type Section } from './sections.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const PAGE = join(ROOT, 'docs', 'benchmarks.md')
-
-/** One script and what its figures mean. `table`: it prints Markdown; otherwise lines. */
-const SECTIONS = [
-  {
-    title: 'A whole single box',
-    script: 'single-box.ts',
-    table: true,
-    about:
-      'Through the public API, databases on disk with every flush done; `ready` includes a proven sign-in. The client polls every 10 ms.',
-  },
-  {
-    title: 'Server CPU of GET environment',
-    script: 'get-environment.ts',
-    table: false,
-    about:
-      'Against a bare express handler that sends the same row of the same select, in turns in one run. Aim: ratio ≤ 1.6. Credential and membership are one statement, the row a second; rate limits are off.',
-  },
-  {
-    title: 'Mutations',
-    script: 'mutation-rate.ts',
-    table: false,
-    about:
-      'The createEnvironment command (idempotency key, work, stored answer, audit) against a bare transaction that writes the same rows, in turns, 16 at a time. Aim: ratio ≥ 0.5.',
-  },
-  {
-    title: 'The embedded store',
-    script: 'embedded-store.ts',
-    table: false,
-    about:
-      'Writes and watch latency on a durable Postgres; `bare` is one updated row a commit. Commits of the store are serial by design (docs/adr/0004).',
-  },
-] as const
-
-const measure = (section: (typeof SECTIONS)[number]): string => {
-  console.log(`${section.title} …`)
-  const { status, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, section.script)], {
-    cwd: ROOT,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 15 * 60_000,
-  })
-  if (status !== 0) throw new Error(`bench/${section.script} ended with ${String(status)}`)
-  console.log(stdout)
-  const body = section.table ? stdout.trim() : `\`\`\`\n${stdout.trim()}\n\`\`\``
-  return `## ${section.title}\n\n${section.about}\n\n${body}\n`
-}
 
 const machine = (): string => {
   const kernel = readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim()
@@ -60,11 +18,46 @@ const machine = (): string => {
   return `${cpus().length} × ${model}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Linux ${kernel}, Node ${process.version}, load before: ${load}`
 }
 
-const head = `# Benchmarks
+const measure = (section: Section): string => {
+  console.log(`${section.title} …`)
+  const when = `${new Date().toISOString().slice(0, 10)} · ${machine()}`
+  const { status, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, section.script)], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 30 * 60_000,
+  })
+  if (status !== 0) throw new Error(`bench/${section.script} ended with ${String(status)}`)
+  console.log(stdout)
+  const body = section.table ? stdout.trim() : `\`\`\`\n${stdout.trim()}\n\`\`\``
+  return `## ${section.title}\n\n${section.about}\n\n${when}\n\n${body}\n`
+}
 
-Written by \`make bench\` (about ten minutes). Trust ratios more than absolute figures: the machine is shared.
+/** What the page says of a section already. */
+const before = (page: string, { title }: Section): string | undefined => {
+  const from = page.indexOf(`## ${title}\n`)
+  if (from < 0) return undefined
+  const to = page.indexOf('\n## ', from + 1)
+  return `${page.slice(from, to < 0 ? undefined : to).trim()}\n`
+}
 
-${new Date().toISOString().slice(0, 10)} · ${machine()}
+const HEAD = `# Benchmarks
+
+Written by \`make bench\` (about twenty minutes; with words of titles, as in \`node bench/run.ts Images\`, some sections only). Trust ratios more than absolute figures: the machine is shared.
 `
-writeFileSync(PAGE, [head, ...SECTIONS.map(measure)].join('\n'))
+
+const words = process.argv.slice(2)
+const isAsked = ({ title }: Section): boolean => words.length === 0 || words.some(word => title.includes(word))
+for (const section of SECTIONS.filter(isAsked)) {
+  const missing = section.missing?.()
+  if (missing !== undefined) {
+    console.log(`SKIPPED: ${section.title}: ${missing}`)
+    continue
+  }
+  const measured = measure(section)
+  // Written at once: what is measured next may fail.
+  const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : ''
+  const texts = SECTIONS.map(each => (each === section ? measured : before(page, each)))
+  writeFileSync(PAGE, [HEAD, ...texts.filter(text => text !== undefined)].join('\n'))
+}
 console.log(`Written to ${PAGE}`)

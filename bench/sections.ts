@@ -1,0 +1,70 @@
+/** The sections of the benchmark page, in their order. */
+import { spawnSync } from 'node:child_process'
+
+export interface Section {
+  readonly title: string
+  /** A script of this folder. */
+  readonly script: string
+  /** It prints Markdown; otherwise lines. */
+  readonly table: boolean
+  /** What its figures mean. */
+  readonly about: string
+  /** What it needs and what is not there; undefined: nothing. Then the page keeps what was measured before. */
+  readonly missing?: () => string | undefined
+}
+
+const isThere = (program: string): boolean => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
+
+/** Variables that are not set: those that lead to a cluster, and the word that it may be used up. */
+const unset = (...names: readonly string[]): string | undefined => {
+  const missing = names.filter(name => (process.env[name] ?? '') === '')
+  return missing.length === 0 ? undefined : `set ${missing.join(' and ')}`
+}
+
+export const SECTIONS: readonly Section[] = [
+  {
+    title: 'A whole single box',
+    script: 'single-box.ts',
+    table: true,
+    about:
+      'Through the public API, databases on disk with every flush done; `ready` includes a proven sign-in. The client polls every 10 ms.',
+  },
+  {
+    title: 'Kubernetes, on a node',
+    script: 'kubernetes-node.ts',
+    table: true,
+    about:
+      'Both charts installed by Helm, calls through the public API, images present on the node. `ready`: the operator has proven a sign-in through the Service and the operation has succeeded; “signed in”: a client has fetched the connection and has a session. The floor, in the same run: a bare StatefulSet of the same image, made of the same template, to pod Ready. By hand: `BENCH_NODE=1 node bench/kubernetes-node.ts` with `KUBECONFIG` of a cluster whose environments may be deleted; `SERVICE_TEST_AUDIT_LOG` is its audit log.',
+    missing: () => unset('KUBECONFIG', 'BENCH_NODE'),
+  },
+  {
+    title: 'Images',
+    script: 'images.ts',
+    table: true,
+    about:
+      'Built by `tools/images.sh`. Starts are timed from the command that runs a container to its first answer, median of five; the floor is a container that does nothing but answer. By hand: `node bench/images.ts`.',
+    missing: () =>
+      ['docker', 'podman', 'buildah'].some(isThere) ? undefined : 'it needs docker, podman or buildah to build images',
+  },
+  {
+    title: 'Server CPU of GET environment',
+    script: 'get-environment.ts',
+    table: false,
+    about:
+      'Against a bare express handler that sends the same row of the same select, in turns in one run. Aim: ratio ≤ 1.6. Credential and membership are one statement, the row a second; rate limits are off.',
+  },
+  {
+    title: 'Mutations',
+    script: 'mutation-rate.ts',
+    table: false,
+    about:
+      'The createEnvironment command (idempotency key, work, stored answer, audit) against a bare transaction that writes the same rows, in turns, 16 at a time. Aim: ratio ≥ 0.5.',
+  },
+  {
+    title: 'The embedded store',
+    script: 'embedded-store.ts',
+    table: false,
+    about:
+      'Writes and watch latency on a durable Postgres; `bare` is one updated row a commit. Commits of the store are serial by design (docs/adr/0004).',
+  },
+]
