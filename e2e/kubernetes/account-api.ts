@@ -6,7 +6,8 @@ import type { KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
 import { openKubernetesApi } from '../../runtime/kubernetes/open-kubernetes-api.ts'
 import { atEnd } from '../../testkit/at-end.ts'
 import { newTemporaryFolder } from '../../testkit/test-folder.ts'
-import { RELEASE_NAMESPACE, type Release } from './release.ts'
+import { RELEASE_NAMESPACE } from './installation.ts'
+import type { Release } from './release.ts'
 
 /** Opens it for a service account of the platform; closed at the end of the run. */
 export const openAsAccount = async ({ cluster, kubectl }: Release, account: string): Promise<KubernetesApi> => {

@@ -10,8 +10,9 @@ import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-res
 import { Tenant } from '../tenant.ts'
 import { openAsAccount } from './account-api.ts'
 import { type ClientPod, startClientPod } from './client-pod.ts'
+import { RELEASE_NAMESPACE } from './installation.ts'
 import { nothingIsLeft } from './left-behind.ts'
-import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
+import { installedRelease, type Release } from './release.ts'
 
 const DAY_MS = 86_400_000
 

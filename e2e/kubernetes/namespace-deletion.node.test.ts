@@ -7,8 +7,9 @@ import { isStoreError } from '../../runtime/store/store-error.ts'
 import { namespaces } from '../../testkit/kubernetes/cluster.ts'
 import { POD } from '../../testkit/kubernetes/pod-faker.ts'
 import { Tenant } from '../tenant.ts'
+import { RELEASE_NAMESPACE } from './installation.ts'
 import { dropVolumes, volumesOf } from './left-behind.ts'
-import { installedRelease, RELEASE_NAMESPACE, type Release } from './release.ts'
+import { installedRelease, type Release } from './release.ts'
 
 describe('the namespace of a project', function () {
   this.timeout(300_000)

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import type { V1Pod } from '@kubernetes/client-node'
 import { isStoreError } from '../../../runtime/store/store-error.ts'
-import { installedRelease, RELEASE_NAMESPACE, type Release } from '../release.ts'
+import { RELEASE_NAMESPACE } from '../installation.ts'
+import { installedRelease, type Release } from '../release.ts'
 
 describe('Pod Security, restricted', function () {
   this.timeout(120_000)

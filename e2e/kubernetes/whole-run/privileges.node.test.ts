@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { skipBecause } from '../../../testkit/skip-because.ts'
 import { Tenant } from '../../tenant.ts'
-import { installedRelease, RELEASE_NAMESPACE, type Release } from '../release.ts'
+import { RELEASE_NAMESPACE } from '../installation.ts'
+import { installedRelease, type Release } from '../release.ts'
 import { privilegesOf, usedPrivileges } from './privileges.ts'
 
 const ACCOUNTS = ['svc-operator', 'svc-apiserver'] as const

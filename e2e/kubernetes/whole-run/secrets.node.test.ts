@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Tenant } from '../../tenant.ts'
-import { installedRelease, RELEASE_NAMESPACE, type Release } from '../release.ts'
+import { RELEASE_NAMESPACE } from '../installation.ts'
+import { installedRelease, type Release } from '../release.ts'
 
 describe('secrets', function () {
   this.timeout(180_000)
