@@ -7,9 +7,9 @@ import { createGzip } from 'node:zlib'
 import { succeeded } from '../testkit/kubernetes/kubectl.ts'
 import { stopTestCluster } from '../testkit/postgres.ts'
 import { removeTestFolders } from '../testkit/server-files.ts'
-import { type Image, openImage } from './container.ts'
 import { type Figure, renderFigures, seconds } from './figure.ts'
-import { apiServerStart, emptyStart, postgresStart } from './image-starts.ts'
+import { type Image, openImage } from './images/container.ts'
+import { apiServerStart, emptyStart, postgresStart } from './images/starts.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['control-plane', 'postgres'] as const

@@ -7,12 +7,12 @@ import { type Figure, quantile, seconds } from './figure.ts'
 const POLL_MS = 10
 
 /** Milliseconds from sending a call to seeing its operation succeeded. */
-const timed = async (tenant: Tenant, send: () => Promise<OperationBody>): Promise<number> => {
+export const timed = async (tenant: Tenant, send: () => Promise<OperationBody>, pollMs = POLL_MS): Promise<number> => {
   const start = performance.now()
   let operation = await send()
   while (operation.state !== 'succeeded') {
     if (operation.state === 'failed') throw new Error(`${operation.kind} failed: ${operation.error}`)
-    await sleep(POLL_MS)
+    await sleep(pollMs)
     operation = await tenant.world.api.expect<OperationBody>(200, 'GET', `/v1/operations/${operation.id}`, {
       headers: { 'x-service-organization-id': tenant.organizationId },
     })

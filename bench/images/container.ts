@@ -1,7 +1,7 @@
 /** Runs a program in an image with what built it, on the network of this machine. */
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { succeeded } from '../testkit/kubernetes/kubectl.ts'
+import { succeeded } from '../../testkit/kubernetes/kubectl.ts'
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
