@@ -79,21 +79,44 @@ describe('beyond what test clusters do', function () {
   })
 
   describe('a network policy', () => {
+    const policiesOf = async (environment: FakedEnvironment) => {
+      const { items } = await scene.faked.cluster.objects.list(networkPolicies, place(environment))
+      const [forAll, exposed] = items.toSorted((a, b) => a.metadata!.name!.length - b.metadata!.name!.length)
+      assert.equal(items.length, 2)
+      return { forAll: forAll!.spec!, exposed: exposed!.spec! }
+    }
+    const podOf = async (environment: FakedEnvironment) =>
+      only(await scene.faked.cluster.objects.list(pods, place(environment)))
+    const portsOf = (rules: readonly { readonly ports?: readonly { readonly port?: unknown }[] }[]) =>
+      rules.map(({ ports }) => ports?.map(({ port }) => port))
+
+    // The client's type has another name for it.
+    const wireForm = (rule: unknown) => rule as { readonly from?: unknown }
+
     it('is for every pod of Postgres, and lets in the namespace and the operator’s, on the port of Postgres, and nobody out', async () => {
-      const { objects } = scene.faked.cluster
-      const { spec } = only(await objects.list(networkPolicies, place(inside)))
-      const pod = only(await objects.list(pods, place(inside)))
-      for (const [label, value] of Object.entries(spec!.podSelector!.matchLabels!))
+      const { forAll } = await policiesOf(inside)
+      const pod = await podOf(inside)
+      for (const [label, value] of Object.entries(forAll.podSelector!.matchLabels!))
         assert.equal(pod.metadata?.labels?.[label], value)
-      assert.deepEqual([...spec!.policyTypes!].sort(), ['Egress', 'Ingress'])
-      assert.deepEqual(spec!.egress ?? [], [])
-      const rules = spec!.ingress!
-      assert.ok(rules.length > 0)
-      for (const rule of rules)
-        assert.deepEqual(
-          rule.ports?.map(({ port }) => port),
-          [5432],
-        )
+      assert.equal(forAll.podSelector!.matchExpressions, undefined)
+      assert.deepEqual([...forAll.policyTypes!].sort(), ['Egress', 'Ingress'])
+      assert.deepEqual(forAll.egress ?? [], [])
+      assert.deepEqual(portsOf(forAll.ingress!), [[5432]])
+      assert.deepEqual(wireForm(forAll.ingress![0]).from, [
+        { podSelector: {} },
+        { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': scene.faked.namespace } } },
+      ])
+    })
+    it('lets everybody in to the kind that is exposed, and to no other', async () => {
+      for (const environment of [inside, outside]) {
+        const { exposed } = await policiesOf(environment)
+        const [{ key, operator, values } = assert.fail('It is for every kind')] = exposed.podSelector!.matchExpressions!
+        assert.deepEqual([operator, values], ['In', ['preview']])
+        const kind = (await podOf(environment)).metadata?.labels?.[key]
+        assert.equal(kind, environment === outside ? 'preview' : 'staging')
+        assert.deepEqual(portsOf(exposed.ingress!), [[5432]])
+        assert.equal(wireForm(exposed.ingress![0]).from, undefined)
+      }
     })
     it('is in force', function () {
       skipBecause(this, 'network policies are kept and not enforced here: their content is proven')
