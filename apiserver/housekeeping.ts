@@ -1,5 +1,6 @@
 /** What has to be done now and then, by any replica, at no particular moment. */
 import type { Log } from '../runtime/log/log.ts'
+import { auditHeads } from './audit-heads.ts'
 import type { LoginSettings } from './commands/login/dependencies.ts'
 import { sweepAttempts } from './store/attempts.ts'
 import type { Database } from './store/database.ts'
@@ -18,30 +19,35 @@ export interface Housekeeping {
   stop(): Promise<void>
 }
 
-/** Forgets what ran out: idempotency keys with their secrets, sessions, counted attempts. Survives its errors and says them. */
+/**
+ * Forgets what ran out: idempotency keys with their secrets, sessions, counted attempts; and says the heads of the audit log.
+ * Survives its errors and says them.
+ */
 export const startHousekeeping = (database: Database, login: LoginSettings, log: Log): Housekeeping => {
-  const chores: readonly (readonly [what: string, sweep: () => Promise<unknown>])[] = [
-    ['idempotency keys', () => sweepKeys(database)],
-    ['sessions', () => sweepSessions(database, login.sessions)],
-    ['attempts', () => sweepAttempts(database)],
-    ['reset links', () => sweepResets(database)],
-    ['second factors', () => sweepFactors(database)],
-    ['failed sign-ins', () => sweepFailures(database)],
-    ['email links', () => sweepMagicLinks(database)],
-    ['invitations', () => sweepInvitations(database)],
-    ['letters', () => sweepLetters(database)],
+  const heads = auditHeads(database, log)
+  const chores: readonly (readonly [what: string, chore: () => Promise<unknown>])[] = [
+    ['forget old idempotency keys', () => sweepKeys(database)],
+    ['forget old sessions', () => sweepSessions(database, login.sessions)],
+    ['forget old attempts', () => sweepAttempts(database)],
+    ['forget old reset links', () => sweepResets(database)],
+    ['forget old second factors', () => sweepFactors(database)],
+    ['forget old failed sign-ins', () => sweepFailures(database)],
+    ['forget old email links', () => sweepMagicLinks(database)],
+    ['forget old invitations', () => sweepInvitations(database)],
+    ['forget old letters', () => sweepLetters(database)],
+    ['say the heads of the audit log', () => heads.say()],
   ]
   let running: Promise<void> = Promise.resolve()
-  const sweepAll = async (): Promise<void> => {
-    for (const [what, sweep] of chores)
+  const doAll = async (): Promise<void> => {
+    for (const [what, chore] of chores)
       try {
-        await sweep()
+        await chore()
       } catch (error) {
-        log.warn({ err: error, what }, 'Cannot forget what ran out')
+        log.warn({ err: error }, `Cannot ${what}; the next round will`)
       }
   }
   const timer = setInterval(() => {
-    running = running.then(sweepAll)
+    running = running.then(doAll)
   }, EVERY_MS).unref()
   return {
     stop: async () => {
