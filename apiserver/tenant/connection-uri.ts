@@ -11,10 +11,8 @@ export const connectionUri = (endpoint: Endpoint, credential: DatabaseCredential
   return `postgresql://${who}@${host}:${endpoint.port}/${TENANT_DATABASE}?sslmode=${endpoint.sslmode}`
 }
 
-/** The same from outside the cluster, where it is exposed. The server's certificate has the names from inside alone. */
+/** The same from outside the cluster, where it is exposed: the server proves that name too. */
 export const externalUri = (endpoint: Endpoint, credential: DatabaseCredential): string | undefined => {
   const { external, sslmode } = endpoint
-  if (external === undefined) return undefined
-  const uri = connectionUri({ ...external, sslmode: 'require' }, credential)
-  return sslmode === 'verify-full' ? uri.replace(/sslmode=require$/, 'sslmode=verify-ca') : uri
+  return external === undefined ? undefined : connectionUri({ ...external, sslmode }, credential)
 }

@@ -68,7 +68,10 @@ describe('connection and usage', () => {
       const { body } = await team.developer.call('getConnection', { params: at('exposed') })
       assert.equal(body.ca_certificate, 'PEM of the cluster')
       assert.match(body.connection_uri, /@main\.svc-acme\.svc:5432\/app\?sslmode=verify-full$/)
-      assert.match(body.external_uri ?? '', /^postgresql:\/\/app:.+@nodes\.example\.com:30001\/app\?sslmode=verify-ca$/)
+      assert.match(
+        body.external_uri ?? '',
+        /^postgresql:\/\/app:.+@nodes\.example\.com:30001\/app\?sslmode=verify-full$/,
+      )
     })
 
     it('leaves an audit event for each read, and none for a refused one', async () => {

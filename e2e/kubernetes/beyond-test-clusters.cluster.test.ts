@@ -3,7 +3,9 @@
  * Each is proven by its content, as the API server keeps it; and what is not proven by that is printed.
  */
 import assert from 'node:assert/strict'
+import { checkServerIdentity } from 'node:tls'
 import { claims, networkPolicies, pods, services } from '../../operator/host/kubernetes/object-types.ts'
+import { openSession } from '../../testkit/open-sql.ts'
 import { skipBecause } from '../../testkit/skip-because.ts'
 import type { FakedEnvironment } from './faked-environment.ts'
 import { OperatorScene } from './operator-scene.ts'
@@ -72,6 +74,22 @@ describe('beyond what test clusters do', function () {
         seen => seen?.host === '192.0.2.7' && seen.port === 5432,
       )
       assert.equal(only(await objects.list(services, place(inside))).spec?.type, 'ClusterIP')
+      // Whoever was told is met by a server that proves this very address.
+      const { caCertificate: ca = '' } = (await outside.get())?.status?.endpoint ?? {}
+      const proven: string[] = []
+      const session = openSession({
+        ...{ host: service.spec.clusterIP ?? '', port: 5432, user: 'app', password: 'wrong', database: 'app' },
+        ssl: {
+          ca,
+          checkServerIdentity: (_, certificate) => {
+            const wrong = checkServerIdentity('192.0.2.7', certificate)
+            proven.push(wrong?.message ?? '192.0.2.7')
+            return wrong
+          },
+        },
+      })
+      await assert.rejects(session, { code: '28P01' })
+      assert.deepEqual(proven, ['192.0.2.7'])
     })
     it('carries connections', function () {
       skipBecause(this, 'there is no load balancer here: what it is asked for and what is told of it are proven')

@@ -7,6 +7,7 @@
  *           ──(after 120 days)─────────► nothing that the old one signed is good any more: it is dropped
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
 import {
   type Authority,
   type Identity,
@@ -123,7 +124,7 @@ export const isGoodServer = (
     const certificate = new X509Certificate(identity.certificate)
     return (
       isSignedBy(state, identity.certificate) &&
-      hosts.every(host => certificate.checkHost(host) !== undefined) &&
+      hosts.every(host => (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined) &&
       certificate.checkPrivateKey(createPrivateKey(identity.key)) &&
       daysLeft(identity.certificate, now) > RENEW_SERVER_DAYS
     )

@@ -1,10 +1,16 @@
 /** The one Service of an instance: where clients connect, whether it is ready or not. Pure. */
 import type { V1ServiceSpec } from '@kubernetes/client-node'
+import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import type { Exposure } from './host-settings.ts'
 import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
 import type { Service } from './object-types.ts'
 
-export const buildService = (names: InstanceNames, exposure: Exposure): Service => ({
+export const buildService = (
+  names: InstanceNames,
+  exposure: Exposure,
+  /** What its server was seen to prove. */
+  provenHost?: string,
+): Service => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: {
@@ -14,6 +20,7 @@ export const buildService = (names: InstanceNames, exposure: Exposure): Service 
     annotations: {
       ...names.annotations,
       ...(exposure.type === 'LoadBalancer' ? exposure.annotations : {}),
+      ...(provenHost === undefined || exposure.type === 'None' ? {} : { [ANNOTATIONS.provenHost]: provenHost }),
     },
     ownerReferences: [names.owner],
   },

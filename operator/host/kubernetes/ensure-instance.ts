@@ -6,15 +6,16 @@ import { buildService } from './build-service.ts'
 import { buildStatefulSet } from './build-stateful-set.ts'
 import { type ClusterWorld, isOurs, keyIn } from './cluster-world.ts'
 import { ensureClaim, isInitialized } from './ensure-claim.ts'
+import { provenHost } from './external-door.ts'
 import type { InstanceNames } from './instance-names.ts'
 import type { Claim, Service, StatefulSet } from './object-types.ts'
-import { ensureServerFiles } from './server-files.ts'
+import { ensureServerFiles, type ServerFiles } from './server-files.ts'
 import { startSettings } from './server-settings.ts'
 import type { Wanted } from './wanted.ts'
 
 /**
  * Everything but the pod, which the StatefulSet's controller makes.
- * @returns the claim, and the digest of the server's files
+ * @returns the claim, and the server's files
  * @throws ConditionError what blocks it
  */
 export const ensureInstance = async (
@@ -22,7 +23,7 @@ export const ensureInstance = async (
   names: InstanceNames,
   wanted: Wanted,
   deletionPolicy: DeletionPolicy,
-): Promise<{ readonly claim: Claim; readonly files: string }> => {
+): Promise<{ readonly claim: Claim; readonly files: ServerFiles }> => {
   await assertOwnName(world, names)
   const [claim, files] = await Promise.all([
     ensureClaim(world, names, wanted, deletionPolicy),
@@ -34,9 +35,16 @@ export const ensureInstance = async (
   return { claim, files }
 }
 
-export const ensureService = async (world: ClusterWorld, names: InstanceNames, { spec }: Wanted): Promise<Settled> => {
-  const service = buildService(names, world.settings.exposure[spec.kind])
-  return settleObject(service, world.services.get(keyIn(names, names.name)), wish => world.services.apply(wish))
+export const ensureService = async (
+  world: ClusterWorld,
+  names: InstanceNames,
+  { spec }: Wanted,
+  /** What its server was seen to prove; undefined: that stays. */
+  proven?: string,
+): Promise<Settled> => {
+  const live = world.services.get(keyIn(names, names.name))
+  const service = buildService(names, world.settings.exposure[spec.kind], proven ?? provenHost(live))
+  return settleObject(service, live, wish => world.services.apply(wish))
 }
 
 export const ensureStatefulSet = async (

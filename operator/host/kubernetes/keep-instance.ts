@@ -8,10 +8,11 @@ import { ConditionError, type InstanceFailure } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, readStatefulSet } from './cluster-world.ts'
 import { claimProblem, ensureClaim, growClaim } from './ensure-claim.ts'
 import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
+import { externalHost, isUnproven } from './external-door.ts'
 import { POSTGRES_PORT } from './instance-names.ts'
 import { jittered } from './jittered.ts'
 import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf } from './judge-pod.ts'
-import { keepServer } from './keep-server.ts'
+import { keepServer, RELOAD_EVERY_MS } from './keep-server.ts'
 import { keepVolume } from './keep-volume.ts'
 import type { KnownInstance } from './known-instance.ts'
 import { nodes, type Pod, type StatefulSet } from './object-types.ts'
@@ -87,12 +88,18 @@ const keepFiles = async (world: ClusterWorld, instance: KnownInstance, wanted: W
   const now = world.now().getTime()
   // The first look of thousands after a start of the operator is spread over the hour.
   if (instance.filesDueAt === 0) instance.filesDueAt = now + FILES_EVERY_MS * Math.random()
-  if (now >= instance.filesDueAt) {
-    const before = instance.files
+  const service = world.services.get(keyIn(instance.names, instance.names.name))
+  const exposure = world.settings.exposure[wanted.spec.kind]
+  const unproven = isUnproven(service, exposure)
+  const isNamed = instance.files?.externalHost === externalHost(service, exposure)
+  if (now >= instance.filesDueAt || (unproven && !isNamed)) {
+    const before = instance.files?.digest
     instance.files = await ensureServerFiles(world, instance.names, wanted.spec)
     instance.filesDueAt = now + jittered(FILES_EVERY_MS)
-    if (before !== undefined && before !== instance.files) instance.serverDueAt = 0
+    if (before !== undefined && before !== instance.files.digest) instance.serverDueAt = 0
   }
+  // Clients outside wait for the server's proof.
+  if (unproven) instance.serverDueAt = Math.min(instance.serverDueAt, now + RELOAD_EVERY_MS)
   return instance.filesDueAt - now
 }
 

@@ -7,7 +7,8 @@ import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { ConditionError } from '../host.ts'
 import { type ClusterWorld, keyIn } from './cluster-world.ts'
 import { isInitialized } from './ensure-claim.ts'
-import { ensureStatefulSet } from './ensure-instance.ts'
+import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
+import { isUnproven } from './external-door.ts'
 import { mayTrustFormerOnly, trustsFormerOnly } from './foreign-authority.ts'
 import { jittered } from './jittered.ts'
 import { isReady, type Run, runOf } from './judge-pod.ts'
@@ -19,7 +20,7 @@ import { doorOf, type ServerNews, settleServer, superuserAddress } from './serve
 import type { Wanted } from './wanted.ts'
 
 /** Until a server has read new files. */
-const RELOAD_EVERY_MS = 5_000
+export const RELOAD_EVERY_MS = 5_000
 /** One that answered before and does not now. */
 const SILENT_MS = 60_000
 /** All places are taken. */
@@ -39,7 +40,11 @@ export const keepServer = async (
   const signing = await world.authority.get()
   if (isServed(world, instance, pod) && !mayTrustFormerOnly(signing.state, pod)) {
     instance.answered = run
-    instance.serverDueAt = now + LOOK_AT_MOST_MS * Math.random()
+    const unproven = isUnproven(
+      world.services.get(keyIn(instance.names, instance.names.name)),
+      world.settings.exposure[wanted.spec.kind],
+    )
+    instance.serverDueAt = now + (unproven ? RELOAD_EVERY_MS : LOOK_AT_MOST_MS * Math.random())
   }
   const known = run.id === instance.answered?.id
   if (known && now < instance.serverDueAt) return instance.serverDueAt - now
@@ -51,11 +56,12 @@ export const keepServer = async (
   try {
     const news = await settleServer(
       superuserAddress(door, signing),
-      { connectionLimit: wanted.spec.maxConnections, files: instance.files },
+      { connectionLimit: wanted.spec.maxConnections, files: instance.files?.digest },
       instance.disk?.low === true,
       world.mustLead,
     )
     await noteFirstAnswer(world, instance, wanted)
+    await noteProof(world, instance, wanted, news)
     return takeIn(instance, run, news, now)
   } catch (error) {
     if (error instanceof ConditionError || isFromApiServer(error)) throw error
@@ -75,7 +81,7 @@ const isServed = (world: ClusterWorld, { looked, names }: KnownInstance, pod: Po
 
 /** @returns when to look again */
 const takeIn = (instance: KnownInstance, run: Run, { files, disk }: ServerNews, now: number): number => {
-  const reread = instance.files === undefined || files === instance.files
+  const reread = instance.files === undefined || files === instance.files.digest
   const paceMs = jittered(lookAgainMs(disk, instance.disk, now - instance.diskReadAt))
   if (disk !== undefined) {
     instance.disk = disk
@@ -84,6 +90,17 @@ const takeIn = (instance: KnownInstance, run: Run, { files, disk }: ServerNews, 
   instance.answered = run
   instance.serverDueAt = now + (reread ? paceMs : RELOAD_EVERY_MS)
   return instance.serverDueAt - now
+}
+
+/** A server that has read its files proves the name that they are for: clients outside may be told. */
+const noteProof = async (
+  world: ClusterWorld,
+  { names, files }: KnownInstance,
+  wanted: Wanted,
+  news: ServerNews,
+): Promise<void> => {
+  if (files?.externalHost !== undefined && files.digest === news.files)
+    await ensureService(world, names, wanted, files.externalHost)
 }
 
 /** Its files first: what starts next reads them. */

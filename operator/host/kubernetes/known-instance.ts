@@ -4,6 +4,7 @@ import type { InstanceFailure, InstanceRef } from '../host.ts'
 import { Turns } from '../turns.ts'
 import { type InstanceNames, instanceNames } from './instance-names.ts'
 import type { Run } from './judge-pod.ts'
+import type { ServerFiles } from './server-files.ts'
 
 export class KnownInstance {
   readonly ref: InstanceRef
@@ -12,8 +13,8 @@ export class KnownInstance {
   readonly turns = new Turns()
   /** The run that answered, with all set that only a session can set. */
   answered: Run | undefined
-  /** Digest of the files that its server should have read; undefined: not looked at yet. */
-  files: string | undefined
+  /** The files that its server should have read; undefined: not looked at yet. */
+  files: ServerFiles | undefined
   /** When the Secret with the files is looked at again, epoch milliseconds. */
   filesDueAt = 0
   /** When the server is asked how it is again. */

@@ -211,7 +211,7 @@ class OpenKubernetesHost implements KubernetesHost {
       deletionPolicy,
     )
     if (initialized && statefulSet === undefined) this.#world.repaired(names, `The StatefulSet ${names.name}`, 'made')
-    if (files !== instance.files) instance.serverDueAt = 0
+    if (files.digest !== instance.files?.digest) instance.serverDueAt = 0
     instance.files = files
     instance.filesDueAt = this.#world.now().getTime() + 3_600_000 * (0.8 + 0.4 * Math.random())
     instance.storageProblem = await growClaim(this.#world, names, claim, spec.storageBytes)

@@ -3,7 +3,7 @@ import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import type { InstanceRef } from '../host.ts'
 import { instanceNames } from './instance-names.ts'
 import type { Claim, Pod, Service, StatefulSet } from './object-types.ts'
-import { externalOf, type Findings, type InstanceObjects, observationOf } from './observation.ts'
+import { type Findings, type InstanceObjects, observationOf } from './observation.ts'
 import { figuresText, type PlacedSpec, wantedText } from './wanted.ts'
 
 const REF: InstanceRef = {
@@ -146,6 +146,16 @@ describe('an instance as it is observed', () => {
     })
   })
 
+  it('says where clients outside connect once the server proves the name that they come by', () => {
+    const exposure = { type: 'NodePort', host: 'nodes.example' } as const
+    const told = (annotations: Record<string, string>) => {
+      const service: Service = { metadata: { annotations }, spec: { ports: [{ port: 5432, nodePort: 30123 }] } }
+      return observe({ statefulSet: statefulSet(true), service }, { exposure }).endpoint?.external
+    }
+    assert.equal(told({}), undefined)
+    assert.deepEqual(told({ [ANNOTATIONS.provenHost]: 'nodes.example' }), { host: 'nodes.example', port: 30123 })
+  })
+
   it('tells how it stopped only where that was written down', () => {
     const stopped = (stop?: string) =>
       observe({
@@ -169,21 +179,5 @@ describe('an instance as it is observed', () => {
       return observe({ statefulSet: statefulSet(true), pod: given }, { answered }).startFailures
     }
     assert.deepEqual([crashed(0), crashed(3), crashed(3, { id: 'c0', restarts: 2 })], [1, 4, 1])
-  })
-})
-
-describe('where clients outside the cluster connect', () => {
-  it('is what the node port or the load balancer says, once there is one', () => {
-    const exposed: Service = {
-      spec: { ports: [{ port: 5432, nodePort: 30123 }] },
-      status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } },
-    }
-    assert.deepEqual(externalOf(exposed, { type: 'NodePort', host: 'nodes.example' }), {
-      host: 'nodes.example',
-      port: 30123,
-    })
-    assert.deepEqual(externalOf(exposed, { type: 'LoadBalancer' }), { host: '192.0.2.1', port: 5432 })
-    assert.equal(externalOf({ spec: {} }, { type: 'LoadBalancer' }), undefined)
-    assert.equal(externalOf(exposed, { type: 'None' }), undefined)
   })
 })

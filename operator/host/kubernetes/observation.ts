@@ -2,6 +2,7 @@
 import type { Endpoint } from '../../../crds/environment.ts'
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import type { InstanceFailure, InstanceState, ObservedInstance } from '../host.ts'
+import { externalOf, isUnproven } from './external-door.ts'
 import type { Exposure } from './host-settings.ts'
 import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
 import { exitOf, isReady, isUnresponsive, restartsOf, runOf } from './judge-pod.ts'
@@ -97,7 +98,7 @@ const failedStarts = (pod: Pod | undefined, { answered }: Findings): number => {
 }
 
 const endpointOf = (names: InstanceNames, service: Service, { exposure, authorities }: Findings): Endpoint => {
-  const external = externalOf(service, exposure)
+  const external = isUnproven(service, exposure) ? undefined : externalOf(service, exposure)
   return {
     host: names.host,
     port: POSTGRES_PORT,
@@ -105,18 +106,4 @@ const endpointOf = (names: InstanceNames, service: Service, { exposure, authorit
     ...(external === undefined ? {} : { external }),
     caCertificate: authorities,
   }
-}
-
-/** Where clients outside the cluster connect; undefined where it is not exposed, or not yet. */
-export const externalOf = (service: Service | undefined, exposure: Exposure): Endpoint['external'] => {
-  if (exposure.type === 'NodePort') {
-    const port = service?.spec?.ports?.[0]?.nodePort
-    return port === undefined ? undefined : { host: exposure.host, port }
-  }
-  if (exposure.type === 'LoadBalancer') {
-    const ingress = service?.status?.loadBalancer?.ingress?.[0]
-    const host = ingress?.hostname ?? ingress?.ip
-    return host === undefined ? undefined : { host, port: POSTGRES_PORT }
-  }
-  return undefined
 }

@@ -3,31 +3,38 @@ import { settleObject } from '../../../runtime/kubernetes/settle-object.ts'
 import { isGoodServer, issueServer } from './authority.ts'
 import { buildFilesSecret, filesIn } from './build-files-secret.ts'
 import { type ClusterWorld, keyIn } from './cluster-world.ts'
+import { externalHost } from './external-door.ts'
 import type { InstanceNames } from './instance-names.ts'
 import { secrets } from './object-types.ts'
 import { reloadableSettings } from './server-settings.ts'
 import type { PlacedSpec } from './wanted.ts'
 
-/**
- * Makes the Secret hold what it should: a certificate that is good for a while, today's authorities, the settings of the spec.
- * @returns the digest that a server shows once it has read them
- */
+/** What a server should have read. */
+export interface ServerFiles {
+  /** It shows this once it has. */
+  readonly digest: string
+  /** The name from outside the cluster that its certificate is good for, beside those from inside. */
+  readonly externalHost: string | undefined
+}
+
+/** Makes the Secret hold what it should: a certificate that is good for a while, today's authorities, the settings of the spec. */
 export const ensureServerFiles = async (
   world: ClusterWorld,
   names: InstanceNames,
   spec: PlacedSpec,
-): Promise<string> => {
+): Promise<ServerFiles> => {
   const [secret, { state, authorities }] = await Promise.all([
     world.objects.get(secrets, keyIn(names, names.files)),
     world.authority.get(),
   ])
   const now = world.now()
   const kept = filesIn(secret)
-  const identity =
-    kept !== undefined && isGoodServer(state, kept, names.hosts, now) ? kept : issueServer(state, names.hosts, now)
+  const outside = externalHost(world.services.get(keyIn(names, names.name)), world.settings.exposure[spec.kind])
+  const hosts = outside === undefined ? names.hosts : [...names.hosts, outside]
+  const identity = kept !== undefined && isGoodServer(state, kept, hosts, now) ? kept : issueServer(state, hosts, now)
   const { certificate, key } = identity
   const { settings, digest } = reloadableSettings(spec, names.name, [certificate, authorities])
   const wanted = buildFilesSecret(names, { certificate, key, authorities, settings })
   await settleObject(wanted, secret, files => world.objects.apply(secrets, files))
-  return digest
+  return { digest, externalHost: outside }
 }
