@@ -95,10 +95,17 @@ export const endpointSchema = z.object({
 })
 export type Endpoint = z.infer<typeof endpointSchema>
 
-export const environmentStatus = z.object({
+/** What a cluster puts where nobody has judged: whoever reads a status by its generation alone does not take a new one for done. */
+const NEVER_JUDGED = -1
+
+const statusFields = z.object({
   phase: z.enum(PHASES).optional().describe('Where the environment stands'),
   phaseTransitionTime: timestamp.optional().describe('When the phase last changed'),
-  observedGeneration: z.int().min(0).optional().describe('The generation this status was judged for'),
+  observedGeneration: z
+    .int()
+    .min(NEVER_JUDGED)
+    .optional()
+    .describe('The generation this status was judged for; -1: none yet'),
   conditions: conditionList.optional(),
   operation: z
     .object({
@@ -136,6 +143,11 @@ export const environmentStatus = z.object({
     .optional()
     .describe('true: it was protected from deletion at the last look, or may have been since the one before'),
 })
+export const environmentStatus = statusFields.meta({ default: { observedGeneration: NEVER_JUDGED } })
 export type EnvironmentStatus = z.infer<typeof environmentStatus>
+
+/** The generation that a status was judged for; 0, which none has, where nobody has judged yet. */
+export const judgedGeneration = (status: EnvironmentStatus | undefined): number =>
+  Math.max(0, status?.observedGeneration ?? 0)
 
 export type Environment = Resource<EnvironmentSpec, EnvironmentStatus>

@@ -254,6 +254,15 @@ describe('decide', () => {
     assert.equal(next.phaseTransitionTime, isoAfter(0))
   })
 
+  it('takes a status that a cluster put where nobody has judged for none, however old the preview is', () => {
+    const expired = (...given: EnvironmentModifier[]) =>
+      decide(observedOf(environment(preview({ expiresAt: isoAfter(60) }), ...given)), CREATED_MS + 9e6, limits)
+    assert.deepEqual(expired(status({ observedGeneration: -1 })), expired())
+    const twice = [metadata({ generation: 2 }), status({ observedGeneration: -1 })]
+    // Two specs that nobody saw: the first may have protected it.
+    assert.deepEqual(expired(...twice), expired(metadata({ generation: 2 })))
+  })
+
   it('rests an action that failed, and not for longer than a minute', () => {
     const made = environment(inPhase('provisioning'))
     const trouble = (retryAtMs: number): Parameters<typeof observedOf>[1] => ({

@@ -8,7 +8,7 @@
  * first look that finds it unprotected: whoever lifts a protection can take that back, and is never met by a sweep whose
  * time was over long ago.
  */
-import type { Environment } from '../../crds/environment.ts'
+import { type Environment, judgedGeneration } from '../../crds/environment.ts'
 import { type Claims, fails, holds } from './conditions.ts'
 import type { Wanted } from './defaults.ts'
 import type { Limits } from './limits.ts'
@@ -42,7 +42,7 @@ const warnMs = (ttlHours: number | undefined): number =>
  * that none in between can have protected it.
  */
 const wasNeverProtectedSince = ({ metadata, status }: Environment): boolean =>
-  status?.deletionProtection !== true && metadata.generation - (status?.observedGeneration ?? 0) <= 1
+  status?.deletionProtection !== true && metadata.generation - judgedGeneration(status) <= 1
 
 const graceUntil = (environment: Environment, expiresAtMs: number, nowMs: number, limits: Limits): number => {
   const noted = Date.parse(environment.status?.graceUntil ?? '')
