@@ -1,6 +1,5 @@
 /** Composes the API server: configuration and ports in, a running service out. */
 import { Gauge, type Registry } from 'prom-client'
-import { createSealer } from '../lib/credentials/seal.ts'
 import type { BackoffPolicy } from '../runtime/controller/backoff.ts'
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
@@ -18,7 +17,6 @@ import type { CommandSettings } from './commands/dependencies.ts'
 import type { LoginSettings } from './commands/login/dependencies.ts'
 import { prepareFirstAdministrator } from './commands/login/first-administrator.ts'
 import type { ApiServerConfig } from './config/config.ts'
-import { codeKeyOf, rotationKeyOf, sealingKeyOf } from './config/secrets.ts'
 import type { ApiContext } from './context.ts'
 import { openApiDocument } from './contract/openapi.ts'
 import { ROUTES } from './contract/routes.ts'
@@ -39,10 +37,10 @@ import { openMailTransport } from './mail/open-mail-transport.ts'
 import { startMail } from './mail/start-mail.ts'
 import { rowsAgree } from './projector/rows-agree.ts'
 import { HANDLERS } from './routes/index.ts'
+import { openServerKeys, type ServerKeys } from './server-keys.ts'
 import { checkServingRole } from './store/check-serving-role.ts'
 import { Database } from './store/database.ts'
 import { MIGRATIONS_FOLDER } from './store/migrations.ts'
-import { proveSealer, rewrapSealedRows } from './store/sealed-rows.ts'
 
 const WRITE_THROUGH_WAIT_MS = 2000
 const CLIENT_NAME = 'svc-apiserver'
@@ -108,12 +106,12 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
 
 const LOCKOUT_WINDOW_SECONDS = 900
 
-const loginSettingsOf = (config: ApiServerInstance): LoginSettings => {
-  const { login, masterKey, consoleUrl, publicUrl, publicSignup } = config
+const loginSettingsOf = (config: ApiServerInstance, { codeKey, rotationKey }: ServerKeys): LoginSettings => {
+  const { login, consoleUrl, publicUrl, publicSignup } = config
   return {
-    codeKey: codeKeyOf(masterKey),
+    codeKey,
     publicSignup,
-    sessions: { ...login.sessions, rotationKey: rotationKeyOf(masterKey) },
+    sessions: { ...login.sessions, rotationKey },
     lockout: {
       maxFailures: login.maxFailures,
       windowSeconds: LOCKOUT_WINDOW_SECONDS,
@@ -154,7 +152,7 @@ const contextOf = (
   ports: ApiServerPorts,
   database: Database,
   dispatch: DispatchAndProjection,
-  rest: Pick<ApiContext, 'agentRequests' | 'login' | 'readiness' | 'stopping'>,
+  rest: Pick<ApiContext, 'agentRequests' | 'login' | 'readiness' | 'sealingKey' | 'stopping'>,
 ): ApiContext => ({
   database,
   store: ports.store,
@@ -162,7 +160,6 @@ const contextOf = (
   log: ports.log,
   settings: settingsOf(config),
   plan: config.plan,
-  sealingKey: sealingKeyOf(config.masterKey),
   wakeDispatcher: environmentRow => dispatch.wake(environmentRow),
   mailbox: rest.login.mailbox,
   consoleUrl: config.consoleUrl,
@@ -204,12 +201,11 @@ const httpServer = (
   return server
 }
 
-/** @throws SealError before anything is written when the master key is not the one that sealed what is there */
-const provedKeys = async (config: ApiServerInstance, database: Database): Promise<void> => {
-  const sealer = createSealer({ current: config.masterKey, previous: config.previousMasterKeys ?? [] })
+const keysOf = async (config: ApiServerInstance, database: Database): Promise<ServerKeys> => {
+  const { masterKey, previousMasterKeys = [], rewrapAtStart = false, databasePatienceMs = 0 } = config
+  const options = { rewrap: rewrapAtStart, patienceMs: databasePatienceMs }
   try {
-    await untilBack(() => proveSealer(database, sealer), config.databasePatienceMs ?? 0)
-    if (config.rewrapAtStart === true) await rewrapSealedRows(database, sealer)
+    return await openServerKeys({ current: masterKey, previous: previousMasterKeys }, database, options)
   } catch (error) {
     await database.stop()
     throw error
@@ -235,6 +231,7 @@ const sayHowToSetUp = async (
 
 /**
  * Starts serving.
+ * @throws SealError before anything is written when the master key is not the one that sealed what is there
  * @throws MigrationError when the database's history is not exactly ours: newer, older, edited
  * @throws Error when the role we serve as could change the audit log, or the address is taken
  */
@@ -257,7 +254,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     await database.stop()
     throw error
   }
-  await provedKeys(config, database)
+  const keys = await keysOf(config, database)
   const setupToken = await sayHowToSetUp(config, database, ports.announce)
   observePool(database, registry)
   const dispatch = startDispatchAndProjection({
@@ -276,9 +273,9 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     lastUsed: new LastUsed(database, log),
     agentRequests: new AgentRequests(database, log, registry),
   }
-  const settings = loginSettingsOf(config)
+  const settings = loginSettingsOf(config, keys)
   const hasher = new PasswordHasher(log, registry)
-  const sealer = createSealer({ current: config.masterKey, previous: config.previousMasterKeys ?? [] })
+  const { sealer } = keys
   const mail = startMail({ transport, database, sealer, consoleUrl: config.consoleUrl, log, registry })
   const housekeeping = startHousekeeping(database, settings, log)
   const release = async (): Promise<void> => {
@@ -296,6 +293,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     contextOf(config, ports, database, dispatch, {
       agentRequests: written.agentRequests,
       login: { database, log, hasher, settings, sealer, mailbox: mail.mailbox },
+      sealingKey: keys.replyKey,
       readiness: readinessChecks(database, synced, ports),
       stopping,
     }),

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { makeUser } from '../apiserver/commands/make-user.ts'
 import { type ApiServerConfig, apiServerConfig } from '../apiserver/config/config.ts'
-import { type RunningApiServer, startApiServer } from '../apiserver/start.ts'
+import { type ApiServerInstance, type RunningApiServer, startApiServer } from '../apiserver/start.ts'
 import type { Environment } from '../crds/environment.ts'
 import { environmentType } from '../crds/environment-type.ts'
 import { projectNamespace } from '../crds/metadata.ts'
@@ -38,6 +38,8 @@ export interface ApiCaller extends ApiClient {
   readonly token: string
 }
 
+export type ReplicaKeys = Pick<ApiServerInstance, 'masterKey' | 'previousMasterKeys'>
+
 export interface TestApiServer {
   readonly url: string
   readonly server: RunningApiServer
@@ -48,8 +50,10 @@ export interface TestApiServer {
   /** Every line that was logged. */
   readonly logged: readonly string[]
   readonly nobody: ApiClient
-  /** The URL of another replica, on the same databases. */
-  startReplica(): Promise<string>
+  /** What seals. */
+  readonly masterKey: Buffer
+  /** The URL of another replica, on the same databases; with other keys where they are given. */
+  startReplica(keys?: ReplicaKeys): Promise<string>
   /** Makes a user who is a member of nothing. */
   makeCaller(name: string, options?: { readonly isOperator?: boolean }): Promise<ApiCaller>
   /** The resource of an environment, as it is in the store. */
@@ -75,7 +79,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
   const registry = new Registry()
   const logged: string[] = []
   const masterKey = randomBytes(32)
-  const start = (metrics: Registry): Promise<RunningApiServer> =>
+  const start = (metrics: Registry, keys: ReplicaKeys = { masterKey }): Promise<RunningApiServer> =>
     startApiServer(
       {
         ...apiServerConfig(options.environment ?? {}),
@@ -84,7 +88,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
         stop: { graceMs: 0, drainMs: 20_000 }, // tests keep connections open and tell nobody
         ...options.config,
         databaseUrl: options.databaseUrl?.(plane) ?? plane.url('svc_api'),
-        masterKey,
+        ...keys,
       },
       {
         store,
@@ -109,8 +113,9 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
     registry,
     logged,
     nobody: new ApiClient(server.url),
-    startReplica: async () => {
-      const replica = await start(new Registry())
+    masterKey,
+    startReplica: async keys => {
+      const replica = await start(new Registry(), keys)
       replicas.push(replica)
       return replica.url
     },

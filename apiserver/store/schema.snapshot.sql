@@ -98,6 +98,13 @@ grant delete on configured_administrator to svc_api
 grant insert on configured_administrator to svc_api
 grant select on configured_administrator to svc_api
 grant update on configured_administrator to svc_api
+derivation_root.one_row boolean not null default true
+derivation_root.sealed text not null
+derivation_root constraint derivation_root_one_row_check CHECK (one_row)
+derivation_root constraint derivation_root_pkey PRIMARY KEY (one_row)
+grant insert on derivation_root to svc_api
+grant select on derivation_root to svc_api
+grant update on derivation_root to svc_api
 environments.id uuid not null default gen_random_uuid()
 environments.organization_id text not null
 environments.project_id text not null

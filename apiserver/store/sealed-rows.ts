@@ -1,4 +1,5 @@
 /** Everything in the control-plane database that is sealed with the master key: proving the key, and changing it. */
+import { randomBytes } from 'node:crypto'
 import type { Sealer, SealPlace } from '../../lib/credentials/seal.ts'
 import { SealError } from '../../lib/credentials/seal.ts'
 import { CANARY, CANARY_TEXT } from '../../runtime/embedded/seal-canary.ts'
@@ -7,6 +8,8 @@ import { letterPlace } from './mail-outbox.ts'
 import { secretPlace } from './second-factors.ts'
 
 const BATCH = 200
+const ROOT_BYTES = 32
+const ROOT: SealPlace = { table: 'derivation_root', column: 'sealed', rowId: 'root', version: 1n }
 
 interface SealedRow {
   readonly id: string
@@ -35,6 +38,11 @@ const COLUMNS: readonly SealedColumn[] = [
     replace: 'update mail_outbox set sealed_secret = $3 where id = $1 and sealed_secret = $2',
     placeOf: ({ id }) => letterPlace(id),
   },
+  {
+    find: `select 'root' as id, 1 as version, sealed from derivation_root where not starts_with(sealed, $1)`,
+    replace: `update derivation_root set sealed = $3 where $1 = 'root' and sealed = $2`,
+    placeOf: () => ROOT,
+  },
 ]
 
 const PROVE = `insert into seal_canary as canary (sealed) values ($1)
@@ -45,6 +53,19 @@ export const proveSealer = async (database: Database, sealer: Sealer): Promise<v
   const row = await database.transaction(sql => sql.row<{ sealed: string }>(PROVE, [fresh]))
   if (row === undefined || sealer.open(CANARY, row.sealed) !== CANARY_TEXT)
     throw new SealError('The canary row does not say what it should')
+}
+
+const OPEN_ROOT = `insert into derivation_root as root (sealed) values ($1)
+  on conflict (one_row) do update set sealed = root.sealed returning sealed`
+/**
+ * The secret from which keys derive that have to outlive a master key: 32 bytes, drawn by the first server that asks, the same
+ * for all. @throws SealError when none of the keys is the one that sealed it
+ */
+export const openDerivationRoot = async (database: Database, sealer: Sealer): Promise<Buffer> => {
+  const fresh = sealer.seal(ROOT, randomBytes(ROOT_BYTES).toString('base64'))
+  const row = await database.transaction(sql => sql.row<{ sealed: string }>(OPEN_ROOT, [fresh]))
+  if (row === undefined) throw new SealError('The root of derived keys could not be kept')
+  return Buffer.from(sealer.open(ROOT, row.sealed), 'base64')
 }
 
 const FIND_CANARY = 'select sealed from seal_canary'
