@@ -350,6 +350,26 @@ export const describeProjector = (where: string, openPlace: OpenPlace): void => 
       assert.equal((await world.rows('main')).phase, 'deleted')
     })
 
+    it('goes on after the last request that a resource carries, where the rows are of a backup before it', async () => {
+      const service = await ready('main')
+      const { metadata } = await world.mustResource('main')
+      const forgotten = { id: 'op_forgotten', seq: 7, verb: 'suspend' }
+      await world
+        .client('svc-apiserver')
+        .patch(
+          environmentType,
+          keyOfEnvironment('main'),
+          { spec: { suspended: true, request: forgotten } },
+          { uid: metadata.uid },
+        )
+      await world.until('main', ({ phase }) => phase === 'suspended')
+      await world.request('main', 'resume')
+      service.wake()
+      const { operations } = await world.until('main', ({ phase }) => phase === 'ready')
+      assert.equal(operations[1]?.state, 'succeeded')
+      assert.equal((await world.mustResource('main')).spec.request?.seq, 8)
+    })
+
     it('ends an operation at its deadline and never touches it again, whatever becomes of the environment', async () => {
       operator.paused = true
       await world.requestCreate('main')

@@ -68,11 +68,15 @@ export interface FoldedColumns {
   readonly deletionPolicy: DeletionPolicy
 }
 
-/** Writes what a fold found. `deleted` is final: a row that reached it stays. */
+/**
+ * Writes what a fold found. `deleted` is final: a row that reached it stays. A resource may carry a later request than the rows
+ * know, where they come from a backup: what is asked next goes on after it, for the store refuses numbers that do not rise.
+ */
 export const writeFoldedColumns = async (sql: Sql, id: string, columns: FoldedColumns): Promise<void> => {
   await sql.rows(
     `update environments set phase = $2, status = $3::jsonb, observed_generation = $4, observed_spec = $5::jsonb, ttl_hours = $6,
-            expires_at = $7, deletion_protection = $8, deletion_policy = $9, updated_at = now()
+            expires_at = $7, deletion_protection = $8, deletion_policy = $9, updated_at = now(),
+            seq = greatest(seq, coalesce(($5::jsonb #>> '{request,seq}')::bigint, 0))
       where id = $1 and phase <> 'deleted'`,
     [
       id,
