@@ -78,13 +78,16 @@ if [ $# -gt 0 ]; then
   mocha "$@"
   exit
 fi
-# First what brings its own operator, then what needs pods, last what installs the charts, for an installed operator would take
-# part in everything else; at the very end what looks back at the whole run.
+# What brings its own operator has the cluster for itself: beside the rest where that is another one, else before it. Of the rest
+# first what needs pods, last what installs the charts, for an installed operator would take part in everything else; at the very
+# end what looks back at the whole run.
+beside=--
+[ "${SERVICE_TEST_API_KUBECONFIG:-$KUBECONFIG}" = "$KUBECONFIG" ] || beside=--beside
 rooms=(crds runtime operator apiserver testkit tools)
 mapfile -t alone < <(find "${rooms[@]}" -name '*.node.test.ts' | sort)
 node tools/lanes.ts \
   "$(named "${rooms[@]}" -name '*.cluster.test.ts') $(named e2e charts -name '*.cluster.test.ts')" \
-  -- "${alone[@]}" \
+  $beside "${alone[@]}" \
   -- e2e/kubernetes/operator-crashes.node.test.ts \
   -- "$(named images charts -name '*.node.test.ts')" \
   -- "$(named e2e -name '*.node.test.ts' -not -path '*/whole-run/*' -not -name operator-crashes.node.test.ts) $(named e2e/kubernetes/whole-run -name '*.node.test.ts')"

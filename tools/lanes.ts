@@ -1,7 +1,9 @@
 /**
- * `node tools/lanes.ts FILES… [-- FILES…]…`: each FILES (names with blanks between) is a mocha of its own, a lane. Those of a
- * phase run beside each other, four at a time; `--` begins the next phase. What the first lane of a phase says is shown as it
- * comes, what the others say when all have ended, in their order. The last line is the sum: `N passed, N failed[, N skipped]`.
+ * `node tools/lanes.ts FILES… [-- FILES…]… [--beside FILES… [-- FILES…]…]…`
+ *
+ * Each FILES (names with blanks between) is a mocha of its own. Those of a phase run beside each other, four at a time; `--` begins
+ * the next phase, once all of this one ended; `--beside` a track of phases that runs beside the ones before. What the first mocha
+ * of each phase of the first track says is shown as it comes, what the others say when their phase has ended. The last line is the sum: `N passed, N failed[, N skipped]`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,10 +11,12 @@ import { once } from 'node:events'
 const AT_ONCE = 4
 const SUM = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/gm
 
-const phases: string[][] = [[]]
+type Phase = string[]
+const tracks: Phase[][] = [[[]]]
 for (const argument of process.argv.slice(2)) {
-  if (argument === '--') phases.push([])
-  else phases.at(-1)?.push(argument)
+  if (argument === '--beside') tracks.push([[]])
+  else if (argument === '--') tracks.at(-1)?.push([])
+  else tracks.at(-1)?.at(-1)?.push(argument)
 }
 
 /** Not through a shell in the background, whose children would ignore Ctrl-C, and whoever they start too. */
@@ -31,26 +35,31 @@ const runMocha = async (files: string, isShown: boolean): Promise<string> => {
   return words
 }
 
-const runPhase = async (lanes: readonly string[]): Promise<string[]> => {
+const runPhase = async (phase: Phase, isFirstTrack: boolean): Promise<string[]> => {
   const said: string[] = []
-  const waiting = [...lanes.entries()]
+  const waiting = [...phase.entries()]
   const next = async (): Promise<void> => {
     for (let lane = waiting.shift(); lane !== undefined; lane = waiting.shift())
-      said[lane[0]] = await runMocha(lane[1], lane[0] === 0)
+      said[lane[0]] = await runMocha(lane[1], isFirstTrack && lane[0] === 0)
   }
   await Promise.all(Array.from({ length: AT_ONCE }, next))
-  for (const words of said.slice(1)) process.stdout.write(words)
+  for (const words of said.slice(isFirstTrack ? 1 : 0)) process.stdout.write(words)
+  return said
+}
+
+const runTrack = async (phases: readonly Phase[], isFirst: boolean): Promise<string[]> => {
+  const said: string[] = []
+  for (const phase of phases) said.push(...(await runPhase(phase, isFirst)))
   return said
 }
 
 let [passed, failed, skipped] = [0, 0, 0]
-for (const lanes of phases)
-  for (const words of await runPhase(lanes)) {
-    // One that ended without saying how has failed.
-    const [, p, f, s] = [...words.matchAll(SUM)].at(-1) ?? [undefined, 0, 1]
-    passed += Number(p)
-    failed += Number(f)
-    skipped += Number(s ?? 0)
-  }
+for (const words of (await Promise.all(tracks.map((phases, at) => runTrack(phases, at === 0)))).flat()) {
+  // One that ended without saying how has failed.
+  const [, p, f, s] = [...words.matchAll(SUM)].at(-1) ?? [undefined, 0, 1]
+  passed += Number(p)
+  failed += Number(f)
+  skipped += Number(s ?? 0)
+}
 console.log(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
 process.exitCode = failed === 0 ? 0 : 1
