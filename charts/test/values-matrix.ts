@@ -9,6 +9,7 @@ export const VALUES_MATRIX: Readonly<Record<string, readonly string[]>> = {
   defaults: [],
   'high availability': ['-f', ha],
   'an external database': external,
+  'an external database with authorities of its own': [...external, '--set', 'database.external.caKey=ca.crt'],
   'an external database and a master key of one’s own': [
     ...external,
     ...['--set', 'masterKey.secretName=mine', '--set', 'masterKey.key=k', '--set', 'database.external.urlKey=u'],

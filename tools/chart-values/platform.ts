@@ -122,6 +122,9 @@ const database: Schema = {
       secretName: objectName('Secret with the URLs of one database'),
       urlKey: text('Its key with the URL as the role that serves', { minLength: 1 }),
       ownerUrlKey: text('Its key with the URL as the role that owns the database and migrates it', { minLength: 1 }),
+      caKey: text(
+        'Its key with the authorities (PEM) that sign your database’s certificate, where they are private: they are mounted for sslrootcert=/etc/svc/database/ca.crt',
+      ),
     }),
     embedded: object('Of mode embedded', {
       image: text('Image of Postgres 17', { minLength: 1 }),

@@ -36,6 +36,14 @@ app.kubernetes.io/component: {{ . }}
 {{ eq .Values.database.mode "embedded" | ternary "owner-url" .Values.database.external.ownerUrlKey }}
 {{- end }}
 
+{{/* The Secret with the authorities that sign the database's certificate, and its key; empty: those that everybody trusts. */}}
+{{- define "svc.databaseCaSecret" -}}
+{{ eq .Values.database.mode "embedded" | ternary "svc-database-tls" .Values.database.external.secretName }}
+{{- end }}
+{{- define "svc.databaseCaKey" -}}
+{{ eq .Values.database.mode "embedded" | ternary "ca.crt" .Values.database.external.caKey }}
+{{- end }}
+
 {{/* What every pod of the control plane is: restricted Pod Security, where and how important. Takes root and of, the program's values. */}}
 {{- define "svc.pod" -}}
 {{- with .root.Values.imagePullSecrets }}
