@@ -208,9 +208,9 @@ describe('the operator on a cluster', function () {
     const hands: readonly (readonly [told: string, args: readonly string[]])[] = [
       [`The StatefulSet ${instance} was not as it should be and was put right`, ['label', 'statefulset', instance]],
       [`The Service ${instance} was not as it should be and was put right`, ['label', 'service', instance]],
-      [`The pod ${instance}-0 was not as it should be and was put right`, ['label', 'pod', `${instance}-0`]],
-      [`The claim ${claim} was not as it should be and was put right`, ['label', 'pvc', claim]],
-      [`The volume ${name} was not as it should be and was put right`, ['label', 'pv', name]],
+      [`The Pod ${instance}-0 was not as it should be and was put right`, ['label', 'pod', `${instance}-0`]],
+      [`The PersistentVolumeClaim ${claim} was not as it should be and was put right`, ['label', 'pvc', claim]],
+      [`The PersistentVolume ${name} was not as it should be and was put right`, ['label', 'pv', name]],
       [`The Service ${instance} was gone and was made anew`, ['delete', 'service', instance]],
     ]
     const notes = async (): Promise<(string | undefined)[]> =>
@@ -224,6 +224,46 @@ describe('the operator on a cluster', function () {
     }
     await wait(place, 'condition=Ready')
     assert.deepEqual((await notes()).sort(), hands.map(([told]) => told).sort())
+    await remove(place)
+  })
+
+  it('puts back at once what a project’s namespace needs, and tells it in the stories of its environments', async () => {
+    const place = await made()
+    const { namespace, uid } = place
+    const everybody = JSON.stringify({ spec: { ingress: [{}] } })
+    const hands: readonly (readonly [told: string, args: readonly string[]])[] = [
+      ['The NetworkPolicy svc-postgres was gone and was made anew', ['delete', 'networkpolicy', 'svc-postgres']],
+      [
+        'The NetworkPolicy svc-postgres was not as it should be and was put right',
+        ['patch', 'networkpolicy', 'svc-postgres', '--type', 'merge', '-p', everybody],
+      ],
+      ['The ServiceAccount svc-postgres was gone and was made anew', ['delete', 'serviceaccount', 'svc-postgres']],
+      [
+        'The ServiceAccount svc-postgres was not as it should be and was put right',
+        ['patch', 'serviceaccount', 'svc-postgres', '-p', '{"automountServiceAccountToken":true}'],
+      ],
+      ['The RoleBinding svc-apiserver was gone and was made anew', ['delete', 'rolebinding', 'svc-apiserver']],
+    ]
+    const told = async (): Promise<readonly (string | undefined)[]> =>
+      (await cluster.objects.list(EVENTS, { namespace })).items
+        .filter(({ regarding, reason }) => regarding?.uid === uid && reason === 'DriftCorrected')
+        .map(({ note }) => note)
+    for (const [sentence, args] of hands) {
+      await kubectl.must(['-n', namespace, ...args])
+      await eventually(told, seen => seen.includes(sentence), sentence, 20_000)
+    }
+    const policy = await kubectl.must(['-n', namespace, 'get', 'networkpolicy', 'svc-postgres', '-o', 'json'])
+    const { spec } = JSON.parse(policy) as { spec: { ingress: readonly { from?: unknown }[] } }
+    assert.ok(spec.ingress.every(({ from }) => from !== undefined))
+    assert.equal((await told()).length, hands.length)
+
+    // While no operator was there to see it.
+    await operator.stop()
+    await kubectl.must(['-n', namespace, 'delete', 'networkpolicy', 'svc-postgres'])
+    operator = await startOperator()
+    const look = (): Promise<{ readonly code: number | null }> =>
+      kubectl.run(['-n', namespace, 'get', 'networkpolicy', 'svc-postgres'])
+    await eventually(look, ({ code }) => code === 0, 'the policy is back', 30_000)
     await remove(place)
   })
 

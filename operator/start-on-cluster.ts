@@ -15,7 +15,9 @@ import { openKubernetesApi } from '../runtime/kubernetes/open-kubernetes-api.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { OperatorConfig } from './config/config.ts'
 import type { EnvironmentsSettings } from './config/environments-settings.ts'
+import { instanceRef } from './environment/observe.ts'
 import { driftStory } from './environment/story.ts'
+import { correctionText } from './host/kubernetes/correction.ts'
 import { openKubernetesHost } from './host/kubernetes/kubernetes-host.ts'
 import { clusterNamespaces } from './kubernetes/cluster-namespaces.ts'
 import { environmentEvents } from './kubernetes/environment-events.ts'
@@ -23,12 +25,15 @@ import { fencedHost } from './kubernetes/fenced-host.ts'
 import { hostSettingsOf } from './kubernetes/host-settings-of.ts'
 import { namespaceProtection } from './kubernetes/namespace-protection.ts'
 import { projectCredentials } from './kubernetes/project-credentials.ts'
+import { projectKeeper } from './kubernetes/project-keeper.ts'
 import { startOperator } from './start.ts'
 
 const NAME = 'svc-operator'
 const VERSION = '0.1.0'
 /** A reflector that has seen nothing for so long is not coming back by itself. */
 const DEAF_MS = 300_000
+/** Of a project whose namespace was changed: all of them have the same to tell. */
+const MOST_TOLD = 10
 
 export interface ClusterOperatorOptions {
   readonly config: OperatorConfig
@@ -74,7 +79,7 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   const host = openKubernetesHost({
     mustLead: () => elector.mustLead(),
     ...{ api, objects, settings, log, metrics, watchIdleMs: config.watchIdleMs },
-    onRepair: (instance, message) => events.tell(instance, driftStory(message)),
+    onRepair: (instance, correction) => events.tell(instance, driftStory(correctionText(correction))),
   })
   const credentials = new KubernetesCredentials(objects, credentialSecrets, async () => ({
     [AUTHORITIES_KEY]: await host.caCertificate(),
@@ -95,9 +100,19 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   const protection = namespaceProtection({
     ...{ environments: operator.environments, claims: host.claims, namespaces, objects, log, metrics },
   })
+  const projects = projectKeeper({
+    ...{ environments: operator.environments, namespaces, projects: host.projects, log, metrics },
+    onRepair: (environments, correction) => {
+      for (const environment of environments.slice(0, MOST_TOLD))
+        events.tell(instanceRef(environment), driftStory(correctionText(correction)))
+    },
+  })
   const state = { standsBy: false, works: false, stopping: false }
   void elected.then(() => host.keep(), ignored)
-  void Promise.all([elected, operator.synced]).then(() => protection.start(), ignored)
+  void Promise.all([elected, operator.synced]).then(() => {
+    protection.start()
+    projects.start()
+  }, ignored)
   void Promise.all([elector.decided, seen, operator.synced]).then(() => (state.standsBy = true), ignored)
   void operator.ready().then(() => (state.works = true), ignored)
 
@@ -121,7 +136,7 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
     },
     stop: async () => {
       state.stopping = true
-      await Promise.all([operator.stop(), host.stopAll(), namespaces.stop(), protection.stop()])
+      await Promise.all([operator.stop(), host.stopAll(), namespaces.stop(), protection.stop(), projects.stop()])
       await recorder.stop()
       await elector.stop()
       await api.close()

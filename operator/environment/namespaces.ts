@@ -1,3 +1,5 @@
+import { LABELS } from '../../crds/metadata.ts'
+
 /** What is known of a namespace. */
 export interface NamespaceFacts {
   readonly labels: Readonly<Record<string, string>>
@@ -15,3 +17,7 @@ export interface Namespaces {
 
 /** A namespace that is not there says of nobody that it is theirs. */
 export const NOWHERE: NamespaceFacts = { labels: {}, terminating: false }
+
+/** Whether it says that it is a project's: in any other nothing of ours is made. */
+export const isOfProject = ({ labels }: NamespaceFacts): boolean =>
+  LABELS.organization in labels && LABELS.project in labels

@@ -10,7 +10,7 @@ import type { ControlMetrics } from '../../runtime/controller/observers.ts'
 import type { KubernetesObjects } from '../../runtime/kubernetes/kubernetes-object.ts'
 import type { Observed } from '../../runtime/kubernetes/object-source.ts'
 import type { Log } from '../../runtime/log/log.ts'
-import type { NamespaceFacts, Namespaces } from '../environment/namespaces.ts'
+import { isOfProject, type Namespaces } from '../environment/namespaces.ts'
 import { type Claim, namespaces as namespaceType } from '../host/kubernetes/object-types.ts'
 import { isRetained } from '../host/kubernetes/observation.ts'
 
@@ -71,5 +71,3 @@ export const namespaceProtection = (options: NamespaceProtectionOptions): Namesp
 }
 
 const isProtected = ({ spec }: Environment): boolean => spec.deletionProtection === true
-
-const isOfProject = ({ labels }: NamespaceFacts): boolean => LABELS.organization in labels && LABELS.project in labels

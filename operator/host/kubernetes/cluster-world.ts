@@ -2,9 +2,9 @@
 import { LABELS } from '../../../crds/metadata.ts'
 import type { KubernetesObjects, ObjectKey } from '../../../runtime/kubernetes/kubernetes-object.ts'
 import type { LiveObjects } from '../../../runtime/kubernetes/live-objects.ts'
-import type { Settled } from '../../../runtime/kubernetes/settle-object.ts'
 import type { Log } from '../../../runtime/log/log.ts'
 import type { AuthoritySecret } from './authority-secret.ts'
+import type { Correction } from './correction.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
 import type { InstanceNames } from './instance-names.ts'
 import type { Claim, Pod, Service, StatefulSet, Volume } from './object-types.ts'
@@ -35,7 +35,7 @@ export interface ClusterWorld extends Watched {
   readonly mustLead: () => void
   readonly log: Log
   /** Tells that something of an instance was not as it should be, and is again. */
-  readonly repaired: (names: InstanceNames, what: string, how: Exclude<Settled, 'as it was'>) => void
+  readonly repaired: (names: InstanceNames, correction: Correction) => void
   readonly now: () => Date
 }
 

@@ -51,7 +51,8 @@ export const ensureClaim = async (
   const { labels, annotations } = wish.metadata ?? {}
   if (!hasDrifted({ labels, annotations }, claim.metadata)) return claim
   const right = await world.claims.merge(key, { metadata: { uid: claim.metadata.uid, labels, annotations } })
-  if (deletionPolicy === undefined) world.repaired(names, `The claim ${names.claim}`, 'put right')
+  if (deletionPolicy === undefined)
+    world.repaired(names, { kind: 'PersistentVolumeClaim', name: names.claim, how: 'put right' })
   return right
 }
 

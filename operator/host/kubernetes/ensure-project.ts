@@ -1,31 +1,29 @@
-/** Sees to what a project's namespace needs, once an hour and before the first environment in it. */
-import { ENVIRONMENT_KINDS } from '../../../lib/model/environment.ts'
-import type { KubernetesObject, ObjectType } from '../../../runtime/kubernetes/kubernetes-object.ts'
+/** Sees to what a project's namespace needs: before the first environment in it, once an hour, and whenever it is not as it should be. */
 import { settleObject } from '../../../runtime/kubernetes/settle-object.ts'
-import { buildExposurePolicy, buildNetworkPolicy } from './build-network-policy.ts'
-import { buildRoleBindings, buildServiceAccount } from './build-project-objects.ts'
 import type { ClusterWorld } from './cluster-world.ts'
-import { type NetworkPolicy, networkPolicies, roleBindings, serviceAccounts } from './object-types.ts'
+import type { Correction } from './correction.ts'
+import { type ProjectObject, projectObjects } from './project-objects.ts'
 
 const LOOK_AGAIN_MS = 3_600_000
 
 export class Projects {
   readonly #world: ClusterWorld
-  readonly #done = new Map<string, { readonly until: number; readonly work: Promise<void> }>()
+  readonly #done = new Map<string, { readonly until: number; readonly work: Promise<readonly Correction[]> }>()
 
   constructor(world: ClusterWorld) {
     this.#world = world
   }
 
   /** @throws StoreError */
-  ensure(namespace: string): Promise<void> {
+  async ensure(namespace: string): Promise<void> {
     const now = this.#world.now().getTime()
     const known = this.#done.get(namespace)
-    if (known !== undefined && now < known.until) return known.work
-    const work = this.#ensure(namespace)
-    this.#done.set(namespace, { until: now + LOOK_AGAIN_MS * (0.9 + Math.random() / 5), work })
-    work.catch(() => this.#done.delete(namespace))
-    return work
+    await (known !== undefined && now < known.until ? known.work : this.#begin(namespace))
+  }
+
+  /** Looks at once. @returns what was not as it should be @throws StoreError */
+  repair(namespace: string): Promise<readonly Correction[]> {
+    return this.#begin(namespace)
   }
 
   /** Looks again at the next `ensure`. */
@@ -33,28 +31,32 @@ export class Projects {
     this.#done.delete(namespace)
   }
 
-  async #ensure(namespace: string): Promise<void> {
-    const { operatorNamespace, exposure } = this.#world.settings
-    const exposed = ENVIRONMENT_KINDS.filter(kind => exposure[kind].type !== 'None')
-    // The bindings first: without them nothing else may be read or written here.
-    for (const binding of buildRoleBindings(namespace, operatorNamespace)) await this.#apply(roleBindings, binding)
-    await Promise.all([
-      this.#apply(serviceAccounts, buildServiceAccount(namespace)),
-      this.#apply(networkPolicies, buildNetworkPolicy(namespace, operatorNamespace)),
-      this.#expose(buildExposurePolicy(namespace, exposed), exposed.length > 0),
-    ])
+  #begin(namespace: string): Promise<readonly Correction[]> {
+    const work = this.#ensure(namespace)
+    const until = this.#world.now().getTime() + LOOK_AGAIN_MS * (0.9 + Math.random() / 5)
+    this.#done.set(namespace, { until, work })
+    work.catch(() => this.#done.delete(namespace))
+    return work
   }
 
-  /** Where nothing is exposed there need be no policy that says so; one from before is emptied. */
-  async #expose(policy: NetworkPolicy, needed: boolean): Promise<void> {
-    const { namespace = '', name = '' } = policy.metadata ?? {}
-    if (needed || (await this.#world.objects.get(networkPolicies, { namespace, name })) !== undefined)
-      await this.#apply(networkPolicies, policy)
+  async #ensure(namespace: string): Promise<readonly Correction[]> {
+    const { bindings, others } = projectObjects(namespace, this.#world.settings)
+    const corrections: Correction[] = []
+    const settle = async (wish: ProjectObject): Promise<void> => {
+      const how = await this.#settle(wish)
+      const { type, object } = wish
+      if (how !== 'as it was') corrections.push({ kind: type.kind, name: object.metadata?.name ?? '', how })
+    }
+    for (const binding of bindings) await settle(binding)
+    await Promise.all(others.map(settle))
+    return corrections
   }
 
-  async #apply<O extends KubernetesObject>(type: ObjectType<O>, object: O): Promise<void> {
+  async #settle({ type, object, needed }: ProjectObject): ReturnType<typeof settleObject> {
     const { objects } = this.#world
-    const key = { namespace: object.metadata?.namespace ?? '', name: object.metadata?.name ?? '' }
-    await settleObject(object, await objects.get(type, key), wish => objects.apply(type, wish))
+    const { namespace = '', name = '' } = object.metadata ?? {}
+    const live = await objects.get(type, { namespace, name })
+    if (live === undefined && !needed) return 'as it was'
+    return settleObject(object, live, wish => objects.apply(type, wish))
   }
 }

@@ -47,8 +47,8 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
     ensureService(world, names, wanted),
     ensureStatefulSet(world, names, wanted),
   ])
-  if (service !== 'as it was') world.repaired(names, `The Service ${names.name}`, service)
-  if (controller !== 'as it was') world.repaired(names, `The StatefulSet ${names.name}`, controller)
+  if (service !== 'as it was') world.repaired(names, { kind: 'Service', name: names.name, how: service })
+  if (controller !== 'as it was') world.repaired(names, { kind: 'StatefulSet', name: names.name, how: controller })
   if (!wanted.running) {
     instance.answered = undefined
     instance.outerFailure = undefined

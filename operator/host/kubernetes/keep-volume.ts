@@ -57,7 +57,7 @@ export const keepVolume = async (
     const changed = await settleVolume(world, names, volume, fate)
     // It was told the same before, and says something else.
     if (changed && told === fate.policy && fate.spared !== true)
-      world.repaired(names, `The volume ${volume?.metadata?.name ?? ''}`, 'put right')
+      world.repaired(names, { kind: 'PersistentVolume', name: volume?.metadata?.name ?? '', how: 'put right' })
     return undefined
   } catch (error) {
     if (!isStoreError(error, 'Invalid', 'Forbidden')) throw error

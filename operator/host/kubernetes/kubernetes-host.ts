@@ -37,6 +37,7 @@ import { doorOf, superuserAddress } from './server-session.ts'
 import { forgetStop, witnessStop } from './stop-instance.ts'
 import { type PlacedSpec, parseWanted } from './wanted.ts'
 import { type WatchedCluster, type WatchOptions, watchCluster } from './watch-cluster.ts'
+import { type WatchedProjects, watchProjects } from './watch-projects.ts'
 
 export interface KubernetesHost extends Host {
   /** Begins to follow the cluster; resolves once all that is there was seen. Writes nothing. */
@@ -45,6 +46,8 @@ export interface KubernetesHost extends Host {
   keep(): void
   /** Sees to what a project's namespace needs before anything else is read or written there; `afresh` whatever is known. */
   prepare(namespace: string, options?: { readonly afresh?: boolean }): Promise<void>
+  /** What projects' namespaces need, as it is seen; and how it is put right. */
+  readonly projects: Pick<WatchedProjects, 'isSound' | 'onChange'> & Pick<Projects, 'repair'>
   health(): ReturnType<WatchedCluster['health']>
   /** Of all instances, and of environments that are gone. */
   readonly claims: WatchedCluster['claims']
@@ -63,6 +66,7 @@ class OpenKubernetesHost implements KubernetesHost {
   readonly #cluster: WatchedCluster
   readonly #world: ClusterWorld
   readonly #projects: Projects
+  readonly #seenProjects: WatchedProjects
   readonly #controller: Controller
   readonly #instances = new Map<string, KnownInstance>()
   readonly #listeners = new Set<(key: ResourceKey) => void>()
@@ -71,6 +75,7 @@ class OpenKubernetesHost implements KubernetesHost {
     this.#cluster = watchCluster(options, (object, namespace) => this.#happened(object, namespace))
     this.#world = this.#cluster.world
     this.#projects = new Projects(this.#world)
+    this.#seenProjects = watchProjects(options)
     this.#controller = new Controller({
       name: 'instance',
       reconcile: async key => ({ requeueAfterMs: await this.#keep(key) }),
@@ -154,8 +159,17 @@ class OpenKubernetesHost implements KubernetesHost {
     return this.#cluster.claims
   }
 
+  get projects(): KubernetesHost['projects'] {
+    const seen = this.#seenProjects
+    return {
+      isSound: namespace => seen.isSound(namespace),
+      onChange: listener => seen.onChange(listener),
+      repair: namespace => this.#projects.repair(namespace),
+    }
+  }
+
   async watch(): Promise<void> {
-    await this.#cluster.start()
+    await Promise.all([this.#cluster.start(), this.#seenProjects.start()])
   }
 
   keep(): void {
@@ -168,7 +182,7 @@ class OpenKubernetesHost implements KubernetesHost {
   }
 
   health(): ReturnType<WatchedCluster['health']> {
-    return this.#cluster.health()
+    return [...this.#cluster.health(), ...this.#seenProjects.health()]
   }
 
   async caCertificate(): Promise<string> {
@@ -181,7 +195,7 @@ class OpenKubernetesHost implements KubernetesHost {
 
   async stopAll(): Promise<void> {
     await this.#controller.stop()
-    await this.#cluster.stop()
+    await Promise.all([this.#cluster.stop(), this.#seenProjects.stop()])
   }
 
   // ---- instances
@@ -210,7 +224,8 @@ class OpenKubernetesHost implements KubernetesHost {
       { running: true, initialized, spec },
       deletionPolicy,
     )
-    if (initialized && statefulSet === undefined) this.#world.repaired(names, `The StatefulSet ${names.name}`, 'made')
+    if (initialized && statefulSet === undefined)
+      this.#world.repaired(names, { kind: 'StatefulSet', name: names.name, how: 'made' })
     if (files.digest !== instance.files?.digest) instance.serverDueAt = 0
     instance.files = files
     instance.filesDueAt = this.#world.now().getTime() + 3_600_000 * (0.8 + 0.4 * Math.random())

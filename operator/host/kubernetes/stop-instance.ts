@@ -76,5 +76,5 @@ export const relabelPod = async (world: ClusterWorld, names: InstanceNames, want
   const differs = Object.entries(labels).some(([name, value]) => pod.metadata.labels[name] !== value)
   if (!differs || !isOurPod(pod, names)) return
   await world.pods.merge(key, { metadata: { uid: pod.metadata.uid, labels } })
-  world.repaired(names, `The pod ${names.pod}`, 'put right')
+  world.repaired(names, { kind: 'Pod', name: names.pod, how: 'put right' })
 }

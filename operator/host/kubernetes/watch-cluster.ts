@@ -11,6 +11,7 @@ import { type Observed, objectSource } from '../../../runtime/kubernetes/object-
 import type { Log } from '../../../runtime/log/log.ts'
 import { AuthoritySecret } from './authority-secret.ts'
 import type { ClusterWorld } from './cluster-world.ts'
+import { type Correction, correctionText } from './correction.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
 import { type Claim, claims, pods, services, statefulSets, type Volume, volumes } from './object-types.ts'
 import { Places } from './places.ts'
@@ -26,8 +27,8 @@ export interface WatchOptions {
   readonly now?: () => Date
   /** How long a watch may be silent until it is opened anew. */
   readonly watchIdleMs?: number | undefined
-  /** Told of everything that somebody changed and that was put right, in a sentence. */
-  readonly onRepair?: (instance: { readonly key: ResourceKey; readonly uid: string }, message: string) => void
+  /** Told of everything of an instance that somebody changed and that was put right. */
+  readonly onRepair?: (instance: { readonly key: ResourceKey; readonly uid: string }, correction: Correction) => void
 }
 
 export interface WatchedCluster {
@@ -104,10 +105,9 @@ export const watchCluster = (
     }),
     log,
     now,
-    repaired: ({ namespace, owner }, what, how) => {
-      const message = `${what} was ${how === 'made' ? 'gone and was made anew' : 'not as it should be and was put right'}`
-      log.info({ namespace, environment: owner.name }, message)
-      options.onRepair?.({ key: { namespace, name: owner.name }, uid: owner.uid }, message)
+    repaired: ({ namespace, owner }, correction) => {
+      log.info({ namespace, environment: owner.name }, correctionText(correction))
+      options.onRepair?.({ key: { namespace, name: owner.name }, uid: owner.uid }, correction)
     },
   }
   let following: Promise<void> | undefined
