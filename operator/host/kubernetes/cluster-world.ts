@@ -1,5 +1,4 @@
 /** What every part of the host shares: the cluster as it is seen and written, and what an admin decided. */
-import { LABELS } from '../../../crds/metadata.ts'
 import type { KubernetesObjects, ObjectKey } from '../../../runtime/kubernetes/kubernetes-object.ts'
 import type { LiveObjects } from '../../../runtime/kubernetes/live-objects.ts'
 import type { Log } from '../../../runtime/log/log.ts'
@@ -10,6 +9,7 @@ import type { InstanceNames } from './instance-names.ts'
 import type { Claim, Pod, Service, StatefulSet, Volume } from './object-types.ts'
 import type { InstanceObjects } from './observation.ts'
 import type { Places } from './places.ts'
+import { isOurPod, isOurService, isOurStatefulSet } from './whose.ts'
 
 /** The kinds that are watched, each read without a call. */
 export interface Watched {
@@ -65,21 +65,12 @@ export const certainObjectsOf = async (world: Watched, names: InstanceNames): Pr
 /** Asked of the API server: one whose label was taken away is not seen by a watch any more, and there all the same. */
 export const readStatefulSet = async (world: Watched, names: InstanceNames): Promise<StatefulSet | undefined> => {
   const statefulSet = await world.statefulSets.read(keyIn(names, names.name))
-  return isOurs(statefulSet, names) ? statefulSet : undefined
+  return isOurStatefulSet(statefulSet, names) ? statefulSet : undefined
 }
 
 const owned = (names: InstanceNames, { statefulSet, pod, service, claim }: InstanceObjects): InstanceObjects => ({
-  statefulSet: isOurs(statefulSet, names) ? statefulSet : undefined,
+  statefulSet: isOurStatefulSet(statefulSet, names) ? statefulSet : undefined,
   pod: isOurPod(pod, names) ? pod : undefined,
-  service: isOurs(service, names) ? service : undefined,
+  service: isOurService(service, names) ? service : undefined,
   claim,
 })
-
-/** By the owner too, since a label is soon changed by hand. */
-export const isOurs = (object: StatefulSet | Service | undefined, names: InstanceNames): boolean =>
-  object?.metadata?.ownerReferences?.some(({ uid }) => uid === names.owner.uid) === true ||
-  object?.metadata?.labels?.[LABELS.uid] === names.owner.uid
-
-/** By the data that it uses. */
-export const isOurPod = (pod: Pod | undefined, names: InstanceNames): boolean =>
-  pod?.spec?.volumes?.some(volume => volume.persistentVolumeClaim?.claimName === names.claim) === true

@@ -2,7 +2,7 @@
 import { ANNOTATIONS, GROUP, LABELS } from '../../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import type { Destroyed, WaitsFor } from '../host.ts'
-import { type ClusterWorld, certainObjectsOf, isOurPod, keyIn, readStatefulSet } from './cluster-world.ts'
+import { type ClusterWorld, certainObjectsOf, keyIn, readStatefulSet } from './cluster-world.ts'
 import { isInitialized } from './ensure-claim.ts'
 import type { InstanceNames } from './instance-names.ts'
 import { claimWaitsFor, isClaimLate, isNodeSuspect, podWaitsFor, statefulSetWaitsFor } from './judge-deletion.ts'
@@ -11,6 +11,7 @@ import { isKept } from './judge-volume.ts'
 import { settleVolume, volumeFor } from './keep-volume.ts'
 import { type Claim, definitions, namespaces, nodes, type Pod, pods, secrets, type Volume } from './object-types.ts'
 import { releasePod } from './stop-instance.ts'
+import { isOurPod } from './whose.ts'
 
 /** A server whose data goes with it need not write it out first. */
 const HURRIED_GRACE_SECONDS = 10

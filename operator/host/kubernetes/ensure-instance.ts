@@ -4,14 +4,15 @@ import { type Settled, settleObject } from '../../../runtime/kubernetes/settle-o
 import { ConditionError } from '../host.ts'
 import { buildService } from './build-service.ts'
 import { buildStatefulSet } from './build-stateful-set.ts'
-import { type ClusterWorld, isOurs, keyIn } from './cluster-world.ts'
+import { type ClusterWorld, keyIn } from './cluster-world.ts'
 import { ensureClaim, isInitialized } from './ensure-claim.ts'
 import { provenHost } from './external-door.ts'
 import type { InstanceNames } from './instance-names.ts'
-import type { Claim, Service, StatefulSet } from './object-types.ts'
+import type { Claim } from './object-types.ts'
 import { ensureServerFiles, type ServerFiles } from './server-files.ts'
 import { startSettings } from './server-settings.ts'
 import type { Wanted } from './wanted.ts'
+import { isOurService, isOurStatefulSet } from './whose.ts'
 
 /**
  * Everything but the pod, which the StatefulSet's controller makes.
@@ -60,12 +61,15 @@ export const ensureStatefulSet = async (
 /** StatefulSet and Service are named by the id alone: those of a predecessor are never taken over. */
 const assertOwnName = async (world: ClusterWorld, names: InstanceNames): Promise<void> => {
   const key = keyIn(names, names.name)
-  const found: (StatefulSet | Service | undefined)[] = await Promise.all([
+  const [statefulSet, service] = await Promise.all([
     world.statefulSets.get(key) ?? world.statefulSets.read(key),
     world.services.get(key) ?? world.services.read(key),
   ])
-  for (const object of found)
-    if (object !== undefined && !isOurs(object, names))
+  for (const [object, isOurs] of [
+    [statefulSet, isOurStatefulSet(statefulSet, names)],
+    [service, isOurService(service, names)],
+  ] as const)
+    if (object !== undefined && !isOurs)
       throw new ConditionError(
         'DatabaseReachable',
         'NameTaken',

@@ -130,6 +130,7 @@ describe('an instance that somebody lays hands on', function () {
     for (const what of ['pod', 'service', 'statefulset', 'persistentvolumeclaim'])
       it(`has the label ${label} of its ${what} changed, and it is changed back`, async () => {
         const { ref, names, before } = await shared()
+        const remains = await identities(ref)
         const name = { pod: names.pod, persistentvolumeclaim: names.claim }[what] ?? names.name
         await scene.kubectl(['label', '-n', scene.namespace, `${what}/${name}`, '--overwrite', `${label}=changed`])
         const kinds: Record<string, ObjectType> = {
@@ -144,7 +145,20 @@ describe('an instance that somebody lays hands on', function () {
         })
         await isWhole(ref)
         await isSame(ref, before)
+        assert.deepEqual(await identities(ref), remains)
       })
+  /** Uids of what an instance is made of, and of whatever else there is of its kinds: nothing was made anew, or beside. */
+  const identities = async (ref: InstanceRef): Promise<string[]> => {
+    const found: string[] = []
+    const name = instanceNames(ref, scene.settings.managedBy).name
+    for (const type of [services, statefulSets, claims, secrets])
+      for (const { metadata } of (
+        await scene.cluster.objects.list<KubernetesObject>(type, { namespace: scene.namespace })
+      ).items)
+        if (metadata?.name?.startsWith(name) === true)
+          found.push(`${type.kind} ${metadata.name} ${String(metadata.uid)}`)
+    return found.sort()
+  }
   let one: ReturnType<typeof arrange> | undefined
   const shared = () => (one ??= arrange())
 

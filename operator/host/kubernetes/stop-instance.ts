@@ -2,11 +2,12 @@
 import { ANNOTATIONS, STOP_WITNESS_FINALIZER } from '../../../crds/metadata.ts'
 import { isStoreError } from '../../../runtime/store/store-error.ts'
 import { podLabels } from './build-stateful-set.ts'
-import { type ClusterWorld, isOurPod, keyIn } from './cluster-world.ts'
+import { type ClusterWorld, keyIn } from './cluster-world.ts'
 import type { InstanceNames } from './instance-names.ts'
 import { exitOf, hasRun } from './judge-pod.ts'
 import type { Pod } from './object-types.ts'
 import type { Wanted } from './wanted.ts'
+import { isOurPod } from './whose.ts'
 
 const finalizersOf = (pod: Pod): readonly string[] => pod.metadata?.finalizers ?? []
 
