@@ -65,14 +65,15 @@ const assertOwnName = async (world: ClusterWorld, names: InstanceNames): Promise
     world.statefulSets.get(key) ?? world.statefulSets.read(key),
     world.services.get(key) ?? world.services.read(key),
   ])
-  for (const [object, isOurs] of [
-    [statefulSet, isOurStatefulSet(statefulSet, names)],
-    [service, isOurService(service, names)],
-  ] as const)
-    if (object !== undefined && !isOurs)
+  const taken: readonly (readonly [kind: string, isTaken: boolean])[] = [
+    ['StatefulSet', statefulSet !== undefined && !isOurStatefulSet(statefulSet, names)],
+    ['Service', service !== undefined && !isOurService(service, names)],
+  ]
+  for (const [kind, isTaken] of taken)
+    if (isTaken)
       throw new ConditionError(
         'DatabaseReachable',
         'NameTaken',
-        `${object.kind ?? 'An object'} ${names.name} belongs to somebody else; it is not taken over`,
+        `${kind} ${names.name} belongs to somebody else; it is not taken over`,
       )
 }

@@ -20,7 +20,7 @@ describe('whose an object is', () => {
       ownerReferences: [owner.owner],
       labels: { ...service.metadata?.labels, [LABELS.uid]: label.owner.uid },
     },
-    spec: { ...service.spec, selector: { ...service.spec?.selector, [LABELS.uid]: selector.owner.uid } },
+    spec: { selector: { ...service.spec?.selector, [LABELS.uid]: selector.owner.uid } },
   })
 
   for (const mark of ['owner', 'label', 'selector'] as const)
