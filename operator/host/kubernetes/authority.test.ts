@@ -55,15 +55,21 @@ describe('the authority of environments', () => {
   it('lets its successor be trusted before it signs, and is trusted itself until nothing of it is in use', () => {
     let current = state
     let servers: { certificate: string; until: number }[] = []
+    let validTo = 0
     for (let day = 0; day < 2 * 3650; day++) {
       const now = after(day)
+      const yesterday = current
       current = advanceAuthority(current, now)
+      // Between two changes nothing new can be wrong but the end of the signing certificate.
+      const hasChanged = current !== yesterday || day % 30 === 0
+      if (hasChanged) validTo = Date.parse(new X509Certificate(current.signing.certificate).validTo)
+      assert.ok(validTo > now.getTime() + 86_400_000 * 90)
+      if (!hasChanged) continue
       // What any client or server read within the last week still trusts what is presented today.
       const before = trusted(current)
       servers = servers.filter(({ until }) => until > day)
       if (day % 30 === 0) servers.push({ certificate: issueServer(current, HOSTS, now).certificate, until: day + 90 })
       for (const { certificate } of servers) assert.ok(isTrusted(before, certificate), `day ${day}`)
-      assert.ok(Date.parse(new X509Certificate(current.signing.certificate).validTo) > now.getTime() + 86_400_000 * 90)
     }
   })
 
