@@ -35,6 +35,13 @@ export class OperatorProcess {
     return `http://127.0.0.1:${this.#port}/metrics`
   }
 
+  /** Of the process that runs. @throws Error when none does */
+  get pid(): number {
+    const pid = this.#child?.pid
+    if (pid === undefined || !this.running) throw new Error('The operator does not run')
+    return pid
+  }
+
   /** What every process of it printed. */
   get output(): string {
     return this.#output

@@ -11,7 +11,8 @@ import { credentialOwner, instanceRef } from './observe.ts'
 import { release, type TearDownPorts, tearDown } from './tear-down.ts'
 
 /**
- * Does the action. `environment` is the resource as it stands after its status was reported.
+ * Does the action. `environment` is the resource as it stands after its status was reported; `kept` are its passwords, where they
+ * were read for this very decision.
  * @returns whether there may be more to do at once; false: it takes its time
  * @throws ConditionError what is wrong with the environment; StoreError `Conflict` when somebody changed it meanwhile
  */
@@ -19,7 +20,7 @@ export const apply = async (
   action: Action,
   environment: Environment,
   ports: TearDownPorts,
-  nowMs: number,
+  { nowMs, kept }: { readonly nowMs: number; readonly kept: CredentialSet | undefined },
 ): Promise<boolean> => {
   const { store, credentials, host } = ports
   const { uid, resourceVersion, finalizers } = environment.metadata
@@ -53,8 +54,8 @@ export const apply = async (
       await host.setDeletionPolicy(instanceRef(environment), action.policy)
       return true
     case 'apply-credentials': {
-      const kept = await mustRead(environment, credentials)
-      await host.applyCredentials(instanceRef(environment), kept.next ?? kept).catch((error: unknown) => {
+      const current = kept ?? (await mustRead(environment, credentials))
+      await host.applyCredentials(instanceRef(environment), current.next ?? current).catch((error: unknown) => {
         // Whatever Postgres said: it may quote the statement, which is nobody's business.
         const message = 'Postgres did not take the passwords'
         throw error instanceof ConditionError

@@ -34,12 +34,19 @@ export const credentialOwner = ({ metadata }: Environment): CredentialOwner => (
   uid: metadata.uid,
 })
 
+/** What was seen, and beside it what no decision may hold. */
+export interface Seen {
+  readonly observed: Observed
+  /** The passwords as they were just read; undefined: they were not, or there are none. */
+  readonly kept: CredentialSet | undefined
+}
+
 export const observe = async (
   environment: Environment,
   recollection: Recollection,
   sources: Sources,
   settings: { readonly defaults: DefaultFigures; readonly limits: Limits; readonly nowMs: number },
-): Promise<Observed> => {
+): Promise<Seen> => {
   const { host, credentials, namespaces } = sources
   const wanted = wantedOf(environment, settings.defaults)
   const namespace = await namespaceOf(environment, wanted, namespaces)
@@ -53,27 +60,29 @@ export const observe = async (
     signIn: undefined,
     recollection,
   }
-  if (concernOf(seen, settings.nowMs, settings.limits) !== 'life') return Object.freeze(seen)
+  if (concernOf(seen, settings.nowMs, settings.limits) !== 'life') return unread(seen)
 
   const instance = await host.observe(instanceRef(environment))
   const known = withObservation(recollection, environment, instance)
   if (!needsProof(environment, wanted.suspended, known, settings))
-    return Object.freeze({ ...seen, instance, recollection: known })
+    return unread({ ...seen, instance, recollection: known })
 
   // Something that starts is looked at often.
   const running = instance.state === 'running'
   if (!running && known.credentialsKept)
-    return Object.freeze({ ...seen, instance, credentials: 'present' as const, recollection: known })
+    return unread({ ...seen, instance, credentials: 'present', recollection: known })
 
   const owner = credentialOwner(environment)
   const kept = await credentials.read(owner)
-  const published = kept === undefined || !running || (await credentials.isPublished(owner, kept))
   const applied = known.credentialsApplied || (environment.status?.everReady === true && kept?.next === undefined)
+  // Before its server has taken any, nobody signs in with them.
+  const shows = running && (applied || environment.status?.everReady === true)
+  const published = kept === undefined || !shows || (await credentials.isPublished(owner, kept))
   const signIn: SignIn | undefined =
     kept !== undefined && applied && running
       ? await host.signIn(instanceRef(environment), kept.next ?? kept)
       : undefined
-  return Object.freeze({
+  const observed = Object.freeze({
     ...seen,
     instance,
     credentials: standing(kept, published),
@@ -81,7 +90,10 @@ export const observe = async (
     signIn,
     recollection: withSignIn({ ...known, credentialsKept: kept !== undefined }, signIn, settings.nowMs),
   })
+  return { observed, kept }
 }
+
+const unread = (observed: Observed): Seen => ({ observed: Object.freeze(observed), kept: undefined })
 
 const standing = (kept: CredentialSet | undefined, published: boolean): Observed['credentials'] => {
   if (kept === undefined) return 'absent'

@@ -5,6 +5,7 @@
  */
 import type { Environment } from '../../crds/environment.ts'
 import { keyText, type ResourceKey } from '../../lib/model/resource.ts'
+import type { CredentialSet } from '../../runtime/credentials/credentials.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import { ConditionError } from '../host/host.ts'
 import type { Action, ActionKind } from './action.ts'
@@ -48,6 +49,14 @@ export interface EnvironmentReconciler {
   suspect(key: ResourceKey): void
 }
 
+/** What was seen of an environment and decided about it, its status reported. */
+interface Judged {
+  readonly observed: Observed
+  readonly kept: CredentialSet | undefined
+  readonly decision: Decision
+  readonly environment: Environment
+}
+
 /** An action that did not have its effect by the next look is not repeated at once. */
 const REPEAT_MS = 500
 /** Far above what any environment needs; only a decision that contradicts itself gets here. */
@@ -66,10 +75,15 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
   }
 
   /** @returns what to do after it: go round again, or wait this long */
-  const act = async (id: string, action: Action, environment: Environment, log: Log): Promise<'again' | 'wait'> => {
+  const act = async (
+    id: string,
+    action: Action,
+    { environment, kept }: Pick<Judged, 'environment' | 'kept'>,
+    log: Log,
+  ): Promise<'again' | 'wait'> => {
     const before = recall(id, environment)
     try {
-      const more = await apply(action, environment, options, now())
+      const more = await apply(action, environment, options, { nowMs: now(), kept })
       recollections.set(id, withAction(before, action))
       const story = actionStory(action, environment)
       if (story !== undefined) options.events?.tell(instanceRef(environment), story)
@@ -84,15 +98,11 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
   }
 
   /** Observes, decides and reports. undefined: the resource is gone. */
-  const judge = async (
-    key: ResourceKey,
-    id: string,
-    log: Log,
-  ): Promise<{ observed: Observed; decision: Decision; environment: Environment } | undefined> => {
+  const judge = async (key: ResourceKey, id: string, log: Log): Promise<Judged | undefined> => {
     const environment = await reader.get(key)
     if (environment === undefined) return undefined
     const recollection = recall(id, environment)
-    const observed = await observe(
+    const { observed, kept } = await observe(
       environment,
       recollection,
       { host, credentials, namespaces },
@@ -113,7 +123,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
     tell(environment, reported, metrics, log)
     for (const event of storyOf(environment, reported)) options.events?.tell(instanceRef(environment), event)
     options.onJudged?.(key)
-    return { observed, decision, environment: reported }
+    return { observed, kept, decision, environment: reported }
   }
 
   return {
@@ -129,7 +139,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
           options.onJudged?.(key)
           return {}
         }
-        const { observed, decision, environment } = judged
+        const { observed, kept, decision, environment } = judged
         const { action, requeueAfterMs } = decision
         const moved = observed.environment.status?.phase !== environment.status?.phase
         if (action === undefined && !moved) return requeueAfterMs === undefined ? {} : { requeueAfterMs }
@@ -137,7 +147,8 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
         if (done.has(action.kind)) return { requeueAfterMs: REPEAT_MS }
         done.add(action.kind)
         log.debug({ action: action.kind, uid: environment.metadata.uid }, 'Acting on an environment')
-        if ((await act(id, action, environment, log)) === 'wait') return { requeueAfterMs: requeueAfterMs ?? REPEAT_MS }
+        if ((await act(id, action, { environment, kept }, log)) === 'wait')
+          return { requeueAfterMs: requeueAfterMs ?? REPEAT_MS }
       }
       log.warn({ key: id }, 'An environment keeps changing: going on later')
       return { requeueAfterMs: REPEAT_MS }

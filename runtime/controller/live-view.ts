@@ -37,7 +37,7 @@ export class LiveView<R extends Resource> {
   readonly #notes = new Map<string, Note<R>>()
   /** Uids whose deletion we asked for. */
   readonly #going = new Map<string, string>()
-  /** Uids that the store says are gone. */
+  /** Uids that are known to be gone. */
   readonly #gone = new Map<string, string>()
   readonly #uncertain = new Set<string>()
 
@@ -58,7 +58,8 @@ export class LiveView<R extends Resource> {
       this.#going.delete(id)
       return object
     }
-    const deletionTimestamp = new Date(this.#clock.now()).toISOString()
+    // What is of the wall is not read from a clock for durations.
+    const deletionTimestamp = new Date().toISOString()
     return { ...object, metadata: { ...object.metadata, deletionTimestamp } }
   }
 
@@ -126,6 +127,14 @@ export class LiveView<R extends Resource> {
   /** Nobody knows what is there now: the store is asked the next time. */
   doubt(key: ResourceKey): void {
     this.#uncertain.add(keyText(key))
+  }
+
+  /** The resource that has this uid is gone, whatever the cache still shows. */
+  isGone(key: ResourceKey, uid: string): void {
+    const id = keyText(key)
+    this.#notes.delete(id)
+    this.#uncertain.delete(id)
+    this.#gone.set(id, uid)
   }
 
   /** We asked for the deletion of the resource that has this uid. */

@@ -33,6 +33,24 @@ describe('notingStore', () => {
     assert.equal(await view.certain(KEY), undefined)
   })
 
+  it('has the view show nothing of what went with its last finalizer, though a cache shows it for a while', async () => {
+    const inner = memoryStore(() => 0)
+    const seen: { object?: Thing } = {}
+    const view = new LiveView<Thing>({
+      cache: { get: () => seen.object },
+      seenUpTo: () => seen.object?.metadata.resourceVersion,
+      read: () => Promise.reject(new Error('nobody asks')),
+    })
+    const store = notingStore(inner, view, thingType)
+    const { metadata } = await inner.create(thingType, { ...KEY, finalizers: ['a/b', 'c/d'], spec: { value: 1 } })
+    const { uid } = metadata
+    await inner.delete(thingType, KEY, { uid })
+    seen.object = await store.patch(thingType, KEY, { metadata: { finalizers: ['a/b'] } }, { uid })
+    assert.deepEqual(await view.certain(KEY), seen.object)
+    await store.patch(thingType, KEY, { metadata: { finalizers: [] } }, { uid })
+    assert.equal(await view.certain(KEY), undefined)
+  })
+
   it('leaves other kinds alone, whose notes nobody would take away', async () => {
     const { view, store } = await setUp()
     const before = view.size

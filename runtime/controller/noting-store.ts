@@ -20,7 +20,13 @@ export const notingStore = <Seen extends Resource>(
     list: (type, selector) => store.list(type, selector),
     watch: (type, options) => store.watch(type, options),
     create: (type, resource) => noting(type, resource, () => store.create(type, resource)),
-    patch: (type, key, patch, pre) => noting(type, key, () => store.patch(type, key, patch, pre)),
+    patch: async (type, key, patch, pre) => {
+      const { metadata, ...rest } = await noting(type, key, () => store.patch(type, key, patch, pre))
+      // Whoever takes the last finalizer away is answered with what then goes, by a version that was there before.
+      const released = metadata.deletionTimestamp !== undefined && metadata.finalizers.length === 0
+      if (released && type.kind === kind) view.isGone(key, metadata.uid)
+      return { metadata, ...rest } as never
+    },
     patchStatus: (type, key, status, pre) => noting(type, key, () => store.patchStatus(type, key, status, pre)),
     delete: async (type, key, pre) => {
       try {

@@ -7,7 +7,7 @@ import {
   type DatabaseCredential,
 } from '../credentials/credentials.ts'
 import { sameJson } from '../store/merge-patch.ts'
-import { StoreError } from '../store/store-error.ts'
+import { isStoreError, StoreError } from '../store/store-error.ts'
 import type { KubernetesObject, KubernetesObjects, ObjectType } from './kubernetes-object.ts'
 import { settleObject } from './settle-object.ts'
 
@@ -77,8 +77,25 @@ export class KubernetesCredentials implements Credentials {
 
   /** Writes nothing when both Secrets say so already: a repeated write repairs the `app` Secret. */
   async write(owner: CredentialOwner, credentials: CredentialSet): Promise<void> {
-    await this.#settle(owner, 'ops', { [SET]: JSON.stringify(credentials) })
+    const live = await this.#get(owner, 'ops')
+    if (live === undefined && (await this.#make(owner, credentials))) return
+    await this.#settle(owner, 'ops', { [SET]: JSON.stringify(credentials) }, live ?? (await this.#get(owner, 'ops')))
     await this.#publish(owner, credentials)
+  }
+
+  /**
+   * Makes both Secrets where neither is. Each is created, not applied: whoever writes later finds it there, and has the last word.
+   * @returns whether they show these credentials now; false: somebody else made one of them
+   */
+  async #make(owner: CredentialOwner, credentials: CredentialSet): Promise<boolean> {
+    try {
+      await this.#objects.create(secrets, this.#wish(owner, 'ops', { [SET]: JSON.stringify(credentials) }))
+      await this.#objects.create(secrets, this.#wish(owner, 'app', await this.#shown(owner, credentials.app)))
+      return true
+    } catch (error) {
+      if (isStoreError(error, 'AlreadyExists')) return false
+      throw error
+    }
   }
 
   async isPublished(owner: CredentialOwner, credentials: CredentialSet): Promise<boolean> {
@@ -100,7 +117,7 @@ export class KubernetesCredentials implements Credentials {
   async #publish(owner: CredentialOwner, written: CredentialSet): Promise<void> {
     let shown = written
     for (let attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
-      await this.#settle(owner, 'app', await this.#shown(owner, shown.app))
+      await this.#settle(owner, 'app', await this.#shown(owner, shown.app), await this.#get(owner, 'app'))
       const inForce = setIn(await this.#get(owner, 'ops'))
       if (inForce === undefined || sameJson(inForce.app, shown.app)) return
       shown = inForce
@@ -112,16 +129,22 @@ export class KubernetesCredentials implements Credentials {
     return { ...this.#layout.app(owner, credential), ...(await this.#beside()) }
   }
 
-  /** Read right before: another one may have written since whatever was read earlier. */
-  async #settle(owner: CredentialOwner, role: 'app' | 'ops', content: Readonly<Record<string, string>>): Promise<void> {
-    const live = await this.#get(owner, role)
+  /** @param live read right before: another one may have written since whatever was read earlier */
+  async #settle(
+    owner: CredentialOwner,
+    role: 'app' | 'ops',
+    content: Readonly<Record<string, string>>,
+    live: Secret | undefined,
+  ): Promise<void> {
     if (live !== undefined && !this.#isOwn(owner, live))
       throw new StoreError('Conflict', `Secret "${live.metadata?.name ?? ''}" belongs to another environment`)
-    const { name, namespace } = this.#key(owner, role)
+    await settleObject(this.#wish(owner, role, content), live, secret => this.#objects.apply(secrets, secret))
+  }
+
+  #wish(owner: CredentialOwner, role: 'app' | 'ops', content: Readonly<Record<string, string>>): Secret {
     const data = Object.fromEntries(Object.entries(content).map(([key, value]) => [key, encoded(value)]))
-    const metadata = { name, namespace, ...this.#layout.metadata(owner) }
-    const wish: Secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
-    await settleObject(wish, live, secret => this.#objects.apply(secrets, secret))
+    const metadata = { ...this.#key(owner, role), ...this.#layout.metadata(owner) }
+    return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
   }
 
   async #get(owner: CredentialOwner, role: 'app' | 'ops'): Promise<Secret | undefined> {

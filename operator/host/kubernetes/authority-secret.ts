@@ -79,6 +79,11 @@ export class AuthoritySecret {
     return this.#problem
   }
 
+  /** Looks at the next `get`, whatever the last look met: this process may do now what it might not do before. */
+  lookAnew(): void {
+    this.#lookAgainAt = 0
+  }
+
   /** Looks again and again, so that every replica remembers what one of them may have to write back. Never throws. */
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {

@@ -5,7 +5,14 @@ import type { Destroyed, WaitsFor } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, readStatefulSet } from './cluster-world.ts'
 import { isInitialized } from './ensure-claim.ts'
 import type { InstanceNames } from './instance-names.ts'
-import { claimWaitsFor, isClaimLate, isNodeSuspect, podWaitsFor, statefulSetWaitsFor } from './judge-deletion.ts'
+import {
+  claimWaitsFor,
+  isClaimGoing,
+  isClaimLate,
+  isNodeSuspect,
+  podWaitsFor,
+  statefulSetWaitsFor,
+} from './judge-deletion.ts'
 import { isLost } from './judge-pod.ts'
 import { isKept } from './judge-volume.ts'
 import { settleVolume, volumeFor } from './keep-volume.ts'
@@ -30,8 +37,13 @@ export const destroyInstance = async (
   policy: DeletionPolicy,
 ): Promise<Destroyed> => {
   const { service, claim, ...seen } = await certainObjectsOf(world, names)
-  // It would make its pod again and again.
-  const statefulSet = seen.statefulSet ?? (await readStatefulSet(world, names))
+  // Its end is seen; only then is anybody asked whether all is gone.
+  const serviceGoes = service === undefined || service.metadata?.deletionTimestamp !== undefined
+  const nothingElse = seen.statefulSet === undefined && seen.pod === undefined && serviceGoes
+  if (policy === 'Delete' && nothingElse && isClaimGoing(claim, world.now().getTime())) return notDone(undefined)
+  // It would make its pod again and again. While that ends there is nothing else to do.
+  const ends = seen.pod?.metadata?.deletionTimestamp !== undefined
+  const statefulSet = seen.statefulSet ?? (ends ? undefined : await readStatefulSet(world, names))
   await settleFate(world, names, { claim, volume: await volumeFor(world, names, claim) }, policy)
   const pod = await podLeft(world, names)
   if (statefulSet !== undefined && statefulSet.metadata?.deletionTimestamp === undefined)
@@ -109,17 +121,17 @@ const dealWithData = async (
   const goes = (policy === 'Delete' || empty) && !(await isDefinitionGoing(world))
   if (claim === undefined) return goes ? { done: true } : keepLoneVolume(world, names, volume)
   const key = keyIn(names, names.claim)
-  const going = await isNamespaceGoing(world, names.namespace)
+  const asked = claim.metadata?.deletionTimestamp !== undefined
   if (goes) {
+    const there = asked ? await world.claims.read(key) : claim
     // In a namespace that goes the claim goes by itself.
-    if (going) return { done: true }
-    if (claim.metadata?.deletionTimestamp === undefined)
-      await world.claims.delete(key, { uid: claim.metadata?.uid ?? '' })
-    const left = await world.claims.read(key)
+    if (there === undefined || (await isNamespaceGoing(world, names.namespace))) return { done: true }
+    if (!asked) await world.claims.delete(key, { uid: claim.metadata?.uid ?? '' })
+    const left = asked ? there : await world.claims.read(key)
     return left === undefined ? { done: true } : notDone(await whyClaimStays(world, left))
   }
   // Without its claim the volume is what is left.
-  if (going || claim.metadata?.deletionTimestamp !== undefined) return keepLoneVolume(world, names, volume)
+  if (asked || (await isNamespaceGoing(world, names.namespace))) return keepLoneVolume(world, names, volume)
   const kept = claim.metadata?.annotations?.[ANNOTATIONS.retainedUntil]
   const retainedUntil = kept ?? endOfRetention(world)
   await settleVolume(world, names, volume, { policy: 'Retain', retainedUntil })

@@ -48,7 +48,11 @@ export class Projects {
       if (how !== 'as it was') corrections.push({ kind: type.kind, name: object.metadata?.name ?? '', how })
     }
     for (const binding of bindings) await settle(binding)
-    await Promise.all(others.map(settle))
+    const needed = others.filter(other => other.needed)
+    await Promise.all(needed.map(settle))
+    // Where nothing of ours was, there is nothing from before either.
+    const isNew = corrections.filter(({ how }) => how === 'made').length === bindings.length + needed.length
+    if (!isNew) await Promise.all(others.filter(other => !other.needed).map(settle))
     return corrections
   }
 

@@ -14,9 +14,12 @@ const deletedMs = ({ metadata }: Pod | Claim | StatefulSet): number => Date.pars
 const isReady = (pod: Pod): boolean =>
   pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
 
+/** Its kubelet has just said so. */
+const hasEnded = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+
 /** Whether its node should be asked for: it does not say that it is well, or did not end the pod in time. */
 export const isNodeSuspect = (pod: Pod, nowMs: number): boolean =>
-  pod.spec?.nodeName !== undefined && (!isReady(pod) || nowMs > deletedMs(pod) + LATE_MS)
+  pod.spec?.nodeName !== undefined && ((!isReady(pod) && !hasEnded(pod)) || nowMs > deletedMs(pod) + LATE_MS)
 
 /** `lost`: the node that does not answer, if that is so. A pod's deletionTimestamp is set ahead by its grace. */
 export const podWaitsFor = (pod: Pod, nowMs: number, lost: string | undefined): WaitsFor | undefined => {
@@ -48,6 +51,12 @@ export const claimWaitsFor = (claim: Claim, nowMs: number, users: readonly strin
 /** Whether its protection should have let it go by now. */
 export const isClaimLate = (claim: Claim, nowMs: number): boolean =>
   claim.metadata?.finalizers?.includes(CLAIM_PROTECTION) === true && nowMs > deletedMs(claim) + LATE_MS
+
+/** Whether it was deleted a moment ago and nothing but its protection holds it: that lets it go by itself. */
+export const isClaimGoing = (claim: Claim | undefined, nowMs: number): boolean =>
+  claim?.metadata?.deletionTimestamp !== undefined &&
+  claim.metadata.finalizers?.every(finalizer => finalizer === CLAIM_PROTECTION) !== false &&
+  nowMs <= deletedMs(claim) + LATE_MS
 
 const heldBy = (
   { metadata }: Pod | Claim | StatefulSet,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { V1ContainerStatus, V1PodStatus } from '@kubernetes/client-node'
 import { judgeLastWords } from '../../../runtime/postgres/last-words.ts'
-import { exitOf, failureIn, isBackingOff, isLost, isUnresponsive, runOf } from './judge-pod.ts'
+import { exitOf, failureIn, isBackingOff, isLost, isUnresponsive, runOf, unscheduledPatienceMs } from './judge-pod.ts'
 import type { Node, Pod } from './object-types.ts'
 
 const pod = (status: Partial<V1ContainerStatus> | undefined, rest: Partial<V1PodStatus> = {}): Pod => ({
@@ -18,17 +18,21 @@ const pod = (status: Partial<V1ContainerStatus> | undefined, rest: Partial<V1Pod
 const ended = (exitCode: number, message = '', reason = 'Error') => ({ terminated: { exitCode, message, reason } })
 const waiting = (reason: string, message = '') => ({ waiting: { reason, message } })
 
+const NOW = Date.parse('2030-01-01T00:01:00Z')
+const unplaced = (since: string): Pod =>
+  pod(undefined, {
+    conditions: [
+      // As it is on the wire.
+      { type: 'PodScheduled', status: 'False', message: '0/1 nodes', lastTransitionTime: since as unknown as Date },
+    ],
+  })
+
 describe('a pod’s failure', () => {
   const rows: readonly (readonly [why: string, pod: Pod, reason: string | undefined])[] = [
     ['a pod that starts has none', pod({ state: waiting('ContainerCreating') }), undefined],
     ['nor one that nobody placed yet', pod(undefined), undefined],
-    [
-      'no node takes it',
-      pod(undefined, {
-        conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
-      }),
-      'Unschedulable',
-    ],
+    ['no node takes it', unplaced('2030-01-01T00:00:50Z'), 'Unschedulable'],
+    ['no node takes it, since a moment: its volume may just be made', unplaced('2030-01-01T00:00:51Z'), undefined],
     ['its image is not there', pod({ state: waiting('ImagePullBackOff') }), 'ImagePullFailed'],
     ['its image may not be pulled', pod({ state: waiting('ErrImageNeverPull') }), 'ImagePullFailed'],
     ['its Secret is gone', pod({ state: waiting('CreateContainerConfigError') }), 'ContainerConfigError'],
@@ -50,14 +54,20 @@ describe('a pod’s failure', () => {
   ]
   for (const [why, given, reason] of rows)
     it(`${reason ?? 'none'}: ${why}`, () => {
-      const failure = failureIn(given, text => judgeLastWords(text, 5432))
+      const failure = failureIn(given, text => judgeLastWords(text, 5432), NOW)
       assert.equal(failure?.reason, reason)
       if (failure !== undefined) assert.match(failure.reason, /^[A-Z][A-Za-z0-9]*$/)
     })
 
+  it('is looked for again when the patience with a scheduler ends, whatever its clock says', () => {
+    assert.equal(unscheduledPatienceMs(unplaced('2030-01-01T00:00:53Z'), NOW), 3_000)
+    assert.equal(unscheduledPatienceMs(unplaced('2030-01-01T01:00:00Z'), NOW), 10_000)
+    assert.equal(unscheduledPatienceMs(pod({ state: { running: {} } }), NOW), undefined)
+  })
+
   it('is told in one bounded line', () => {
     const message = `a\nb ${'x'.repeat(2000)}`
-    const failure = failureIn(pod({ state: waiting('ErrImagePull', message) }), () => undefined)
+    const failure = failureIn(pod({ state: waiting('ErrImagePull', message) }), () => undefined, NOW)
     assert.ok(failure!.message.length < 400 && !failure!.message.includes('\n'))
   })
 })

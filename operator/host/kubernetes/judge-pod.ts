@@ -76,6 +76,18 @@ const MESSAGES: Readonly<Record<string, string>> = {
   ContainerConfigError: 'The container of Postgres cannot be made',
 }
 
+/** A scheduler says at once that it found no node, and mostly finds one in a moment: as soon as a volume is made, say. */
+const UNSCHEDULED_LATE_MS = 10_000
+
+/** How much longer a pod that no node takes may wait until that is trouble; undefined: it has a node, or nobody looked for one yet. */
+export const unscheduledPatienceMs = (pod: Pod, nowMs: number): number | undefined => {
+  const scheduled = conditionOf(pod, 'PodScheduled')
+  // A scheduler that lost a race may say so of a pod that has its node.
+  if (scheduled?.status !== 'False' || pod.spec?.nodeName !== undefined) return undefined
+  const waitedMs = nowMs - timeOf(scheduled.lastTransitionTime)
+  return waitedMs < UNSCHEDULED_LATE_MS ? Math.min(UNSCHEDULED_LATE_MS - waitedMs, UNSCHEDULED_LATE_MS) : 0
+}
+
 /** Exit codes of the image's start script. */
 const EXIT_DATA_MISSING = 66
 const EXIT_VOLUME_IN_USE = 75
@@ -84,11 +96,13 @@ const EXIT_VOLUME_IN_USE = 75
 export const failureIn = (
   pod: Pod,
   lastWords: (text: string) => InstanceFailure | undefined,
+  nowMs: number,
 ): InstanceFailure | undefined => {
-  const scheduled = conditionOf(pod, 'PodScheduled')
-  // A scheduler that lost a race may say so of a pod that has its node.
-  if (scheduled?.status === 'False' && pod.spec?.nodeName === undefined)
-    return { reason: 'Unschedulable', message: `No node takes the pod: ${tidy(scheduled.message ?? '')}` }
+  const patienceMs = unscheduledPatienceMs(pod, nowMs)
+  if (patienceMs === 0) {
+    const why = tidy(conditionOf(pod, 'PodScheduled')?.message ?? '')
+    return { reason: 'Unschedulable', message: `No node takes the pod: ${why}` }
+  }
   const status = statusOf(pod)
   const waiting = status?.state?.waiting
   const reason = WAITING[waiting?.reason ?? '']

@@ -11,7 +11,7 @@ import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
 import { externalHost, isUnproven } from './external-door.ts'
 import { POSTGRES_PORT } from './instance-names.ts'
 import { jittered } from './jittered.ts'
-import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf } from './judge-pod.ts'
+import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf, unscheduledPatienceMs } from './judge-pod.ts'
 import { keepServer, RELOAD_EVERY_MS } from './keep-server.ts'
 import { keepVolume } from './keep-volume.ts'
 import type { KnownInstance } from './known-instance.ts'
@@ -166,7 +166,7 @@ const judgeSurroundings = async (world: ClusterWorld, instance: KnownInstance, p
     if (lost || !waits) return NODE_EVERY_MS
   }
   instance.outerFailure = undefined
-  if (nodeName === undefined) return Infinity
+  if (nodeName === undefined) return unscheduledPatienceMs(pod, now) || Infinity
   // It is gone by then, or its kubelet does not do what it should.
   if (going) return Math.max(NODE_EVERY_MS, dueMs(pod) + NODE_EVERY_MS - now)
   if (!waits) return Infinity
@@ -193,5 +193,6 @@ const dueMs = (pod: Pod): number => Date.parse(String(pod.metadata?.deletionTime
 const hasStarted = (pod: Pod): boolean => pod.status?.containerStatuses?.[0]?.started === true
 
 /** Whatever keeps an instance from running, for `observe`. */
-export const failureOf = (instance: KnownInstance, pod: Pod | undefined): InstanceFailure | undefined =>
-  instance.outerFailure ?? (pod === undefined ? undefined : failureIn(pod, text => judgeLastWords(text, POSTGRES_PORT)))
+export const failureOf = (instance: KnownInstance, pod: Pod | undefined, nowMs: number): InstanceFailure | undefined =>
+  instance.outerFailure ??
+  (pod === undefined ? undefined : failureIn(pod, text => judgeLastWords(text, POSTGRES_PORT), nowMs))

@@ -173,6 +173,8 @@ class OpenKubernetesHost implements KubernetesHost {
   }
 
   keep(): void {
+    // Whoever stood by was refused to make it.
+    this.#world.authority.lookAnew()
     this.#controller.start()
   }
 
@@ -302,7 +304,7 @@ class OpenKubernetesHost implements KubernetesHost {
     const observation = observationOf(names, objects, {
       answered,
       unlooked: !instance.looked,
-      failure: failureOf(instance, objects.pod),
+      failure: failureOf(instance, objects.pod, this.#world.now().getTime()),
       storageProblem,
       exposure: this.#world.settings.exposure[wanted?.spec.kind ?? 'preview'],
       authorities,
