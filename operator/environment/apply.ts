@@ -8,6 +8,7 @@ import { ConditionError } from '../host/host.ts'
 import type { Action } from './action.ts'
 import { newCredentials } from './new-credentials.ts'
 import { credentialOwner, instanceRef } from './observe.ts'
+import { onSameGround } from './same-ground.ts'
 import { release, type TearDownPorts, tearDown } from './tear-down.ts'
 
 /**
@@ -23,11 +24,12 @@ export const apply = async (
   { nowMs, kept }: { readonly nowMs: number; readonly kept: CredentialSet | undefined },
 ): Promise<boolean> => {
   const { store, credentials, host } = ports
-  const { uid, resourceVersion, finalizers } = environment.metadata
   switch (action.kind) {
     case 'add-finalizer': {
-      const metadata = { finalizers: [...finalizers, ENVIRONMENT_FINALIZER] }
-      await store.patch(environmentType, keyOf(environment), { metadata }, { uid, resourceVersion })
+      const metadata = { finalizers: [...environment.metadata.finalizers, ENVIRONMENT_FINALIZER] }
+      await onSameGround(store, environment, ground =>
+        store.patch(environmentType, keyOf(environment), { metadata }, ground),
+      )
       return true
     }
     case 'make-credentials':
@@ -65,7 +67,7 @@ export const apply = async (
       return true
     }
     case 'expire':
-      await store.delete(environmentType, keyOf(environment), { uid, resourceVersion })
+      await onSameGround(store, environment, ground => store.delete(environmentType, keyOf(environment), ground))
       return true
     case 'tear-down':
       return await tearDown(environment, action.policy, ports, nowMs)

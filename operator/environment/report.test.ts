@@ -54,6 +54,39 @@ describe('report', () => {
     await assert.rejects(report(store, made, { phase: 'ready' }), error => isStoreError(error, 'Conflict'))
   })
 
+  it('goes on beside others who write all the time what counts for no decision, and stops at what does', async () => {
+    const { store, made } = await stored()
+    const key = { namespace: 'ns', name: made.metadata.name }
+    let n = 0
+    /** Somebody is always a little faster. */
+    const disturbed = (change: () => object, times: number): typeof store => ({
+      ...store,
+      patchStatus: async (...args) => {
+        if (n++ < times) await store.patch(environmentType, key, change(), { uid: made.metadata.uid })
+        return store.patchStatus(...args)
+      },
+    })
+    const noise = () => ({ metadata: { annotations: { 'tool.example.com/n': String(n) } } })
+    const told = await report(disturbed(noise, 5), made, { phase: 'provisioning' })
+    assert.equal(told.status?.phase, 'provisioning')
+    assert.equal(told.metadata.annotations['tool.example.com/n'], '5')
+    for (const change of [
+      { spec: { suspended: true } },
+      { metadata: { annotations: { 'svc.internal/paused': 'true' } } },
+      { metadata: { finalizers: ['somebody/else'] } },
+    ]) {
+      const now = (await store.get(environmentType, key))!
+      n = 0
+      const once = disturbed(() => change, 1)
+      await assert.rejects(report(once, now, { phase: 'ready' }), error => isStoreError(error, 'Conflict'))
+    }
+    // Nobody gets a word in for ever.
+    const now = (await store.get(environmentType, key))!
+    await assert.rejects(report(disturbed(noise, Infinity), now, { phase: 'ready' }), error =>
+      isStoreError(error, 'Conflict'),
+    )
+  })
+
   it('takes a message away with the trouble that it told of', async () => {
     const { store, made } = await stored()
     const operation = { id: 'op', seq: 1, outcome: 'running' as const, attempts: 1 }

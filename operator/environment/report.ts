@@ -4,11 +4,12 @@ import type { Environment, EnvironmentStatus } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { keyOf } from '../../lib/model/resource.ts'
 import type { MergePatch, ResourceStore } from '../../runtime/store/resource-store.ts'
+import { onSameGround } from './same-ground.ts'
 
 /**
- * Makes the store's status equal to the wanted one. The version that was judged is a precondition: a status that was
- * decided on old ground is refused.
- * @throws StoreError `Conflict` when the resource changed since it was read
+ * Makes the store's status equal to the wanted one. What was judged is a precondition: a status that was decided on old
+ * ground is refused.
+ * @throws StoreError `Conflict` when what was judged changed since
  */
 export const report = async (
   store: ResourceStore,
@@ -17,8 +18,9 @@ export const report = async (
 ): Promise<Environment> => {
   const patch = mergePatch(environment.status ?? {}, wanted)
   if (patch === undefined) return environment
-  const { uid, resourceVersion } = environment.metadata
-  return await store.patchStatus(environmentType, keyOf(environment), patch, { uid, resourceVersion })
+  return await onSameGround(store, environment, ground =>
+    store.patchStatus(environmentType, keyOf(environment), patch, ground),
+  )
 }
 
 type Fields = Readonly<Record<string, unknown>>

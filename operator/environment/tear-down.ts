@@ -14,6 +14,7 @@ import { ConditionError, type Destroyed, type Host } from '../host/host.ts'
 import type { Events } from './events.ts'
 import type { Namespaces } from './namespaces.ts'
 import { credentialOwner, instanceRef } from './observe.ts'
+import { onSameGround } from './same-ground.ts'
 import { deletionStory } from './story.ts'
 
 export interface TearDownPorts {
@@ -85,13 +86,14 @@ const leftBehind = async (environment: Environment, policy: DeletionPolicy, host
 
 /**
  * Takes our finalizer away. Other parties' stay.
- * @throws StoreError `Conflict` when the resource changed since it was read
+ * @throws StoreError `Conflict` when what was judged changed since
  */
 export const release = async (environment: Environment, store: ResourceStore): Promise<void> => {
-  const { uid, resourceVersion, finalizers } = environment.metadata
-  const rest = finalizers.filter(finalizer => finalizer !== ENVIRONMENT_FINALIZER)
+  const rest = environment.metadata.finalizers.filter(finalizer => finalizer !== ENVIRONMENT_FINALIZER)
   try {
-    await store.patch(environmentType, keyOf(environment), { metadata: { finalizers: rest } }, { uid, resourceVersion })
+    await onSameGround(store, environment, ground =>
+      store.patch(environmentType, keyOf(environment), { metadata: { finalizers: rest } }, ground),
+    )
   } catch (error) {
     // Let go before a crash, and then by the store.
     if (!isStoreError(error, 'NotFound')) throw error
