@@ -4,6 +4,7 @@ import { auditHeads } from './audit-heads.ts'
 import type { LoginSettings } from './commands/login/dependencies.ts'
 import { sweepAttempts } from './store/attempts.ts'
 import type { Database } from './store/database.ts'
+import { sweepDeviceRequests } from './store/device-requests.ts'
 import { sweepKeys } from './store/idempotency.ts'
 import { sweepInvitations } from './store/invitations.ts'
 import { sweepMagicLinks } from './store/magic-links.ts'
@@ -34,6 +35,7 @@ export const startHousekeeping = (database: Database, login: LoginSettings, log:
     ['forget old failed sign-ins', () => sweepFailures(database)],
     ['forget old email links', () => sweepMagicLinks(database)],
     ['forget old invitations', () => sweepInvitations(database)],
+    ['forget old device requests', () => sweepDeviceRequests(database)],
     ['forget old letters', () => sweepLetters(database)],
     ['say the heads of the audit log', () => heads.say()],
   ]

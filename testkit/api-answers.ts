@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { z } from 'zod'
-import { PROBLEM_MEDIA_TYPE, problem } from '../apiserver/contract/problem.ts'
+import { errorMediaTypeOf, PROBLEM_MEDIA_TYPE, problem } from '../apiserver/contract/problem.ts'
 import { errorCodesOf, type Route } from '../apiserver/contract/route.ts'
 import { ERROR_CODES, type ErrorCode } from '../lib/errors/codes.ts'
 
@@ -39,8 +39,13 @@ const assertValid = (schema: z.ZodType, body: unknown, where: string): void => {
 const SERVER_HEADERS = ['x-request-id', 'cache-control', 'x-content-type-options', 'referrer-policy']
 
 /** What every problem document must be; `codes` are the ones that are documented, undefined: any of ours. */
-export const assertProblem = (answer: ApiAnswer, codes: readonly ErrorCode[] | undefined, where: string): void => {
-  assert.equal(answer.headers.get('content-type'), PROBLEM_MEDIA_TYPE, `${where}: ${answer.text}`)
+export const assertProblem = (
+  answer: ApiAnswer,
+  codes: readonly ErrorCode[] | undefined,
+  where: string,
+  mediaType = PROBLEM_MEDIA_TYPE,
+): void => {
+  assert.equal(answer.headers.get('content-type'), mediaType, `${where}: ${answer.text}`)
   assertValid(problem, answer.body, where)
   const body = answer.body as { code: ErrorCode; status: number; request_id: string; instance: string; title: string }
   assert.equal(body.status, answer.status, where)
@@ -61,7 +66,7 @@ export const assertAnswer = (route: Route, answer: ApiAnswer): void => {
   const where = `${route.operationId} answered ${answer.status}`
   for (const name of SERVER_HEADERS) assert.ok(answer.headers.has(name), `${where} without ${name}`)
   if (answer.status >= 400) {
-    assertProblem(answer, errorCodesOf(route), where)
+    assertProblem(answer, errorCodesOf(route), where, errorMediaTypeOf(route))
     return
   }
   assert.equal(answer.status, route.success.status, where)

@@ -65,6 +65,11 @@ const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About]
   previewPasswordReset: undefined,
   completePasswordReset: undefined,
   listLoginEvents: ['ccccc ccc ccc y', 'self'],
+  requestDeviceCode: undefined,
+  pollDeviceToken: undefined,
+  getDeviceRequest: ['ccccc ccc ccc y', 'self'],
+  approveDevice: ['ccccc ccc ccc y', 'self'],
+  denyDevice: ['ccccc ccc ccc y', 'self'],
   listOrganizations: ['yyyyy yyy yyy y', 'self'],
   putOrganization: ['nnyyy ccc ccc y', 'organization'], // a stranger may create one; the command judges that
   getOrganization: ['yyyy- yyy yyy y', 'organization'],

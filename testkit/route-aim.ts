@@ -7,7 +7,7 @@ import type { ApiRequest, OperationId } from './api-client.ts'
 import type { ApiCaller, TestApiServer } from './api-server.ts'
 import { type ApiTeam, at, created, finished, ORG, PROJECT } from './api-team.ts'
 import { beginTotp, codeOf, enrolTotp } from './second-factor.ts'
-import { signInAs, TEST_PASSWORD } from './sign-in.ts'
+import { fromAnywhere, signInAs, TEST_PASSWORD } from './sign-in.ts'
 
 export interface Aim extends ApiRequest {
   readonly params: Readonly<Record<string, string>>
@@ -50,6 +50,14 @@ const PREPARE: Partial<Record<OperationId, (range: Range, env: string) => Promis
   },
 }
 
+/** The code of a device that waits. */
+const waitingCode = async ({ api }: Range): Promise<string> => {
+  const asked = { body: { client_name: 'target' }, headers: fromAnywhere() }
+  const { status, text, body } = await api.nobody.call('requestDeviceCode', asked)
+  assert.equal(status, 200, text)
+  return body.user_code
+}
+
 /** Something of each kind that a path can name, made when it does. */
 const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller, route: Route) => Promise<string>>> = {
   org: () => Promise.resolve(ORG),
@@ -75,6 +83,7 @@ const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller, route: 
     const scopes = route.operationId === 'listTokenEvents' ? { scopes: ['read'] } : {}
     return (await caller.call('createToken', { body: { name: 'target', ...scopes } })).body.id
   },
+  user_code: waitingCode,
   session: async ({ api, team }) => (await signInAs(api, team.owner)).session.session_id,
   invitation: async ({ api, team }) => {
     await forgetInvitations(api)
@@ -107,6 +116,8 @@ const BODIES: Partial<Record<OperationId, (range: Range) => Body | Promise<Body>
     email: (await api.makeCaller('target')).email,
     admin_password: TEST_PASSWORD,
   }),
+  approveDevice: async range => ({ user_code: await waitingCode(range), scopes: ['read'] }),
+  denyDevice: async range => ({ user_code: await waitingCode(range) }),
   removeTotp: bothFactors,
   renewRecoveryCodes: bothFactors,
 }

@@ -37,6 +37,8 @@ export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
   'token.revoke': { role: 'self', credentials: [...PEOPLE, 'agent'] },
   // The login is for people: no token of any kind gets there.
   'session.own': { role: 'self', credentials: ['session'] },
+  // Whoever is at the browser, and signed in there: an agent's token must not make another.
+  'device.decide': { role: 'self', credentials: ['session'] },
   'login.administer': { role: 'operator', credentials: ['session'] },
   'organizations.list': { role: 'self', credentials: EVERY_KIND },
   'organization.read': { role: 'viewer', credentials: EVERY_KIND },

@@ -33,12 +33,15 @@ export const agentReachOf = (
   return { scopes, organizationId }
 }
 
+/** Every organization that something names. */
+export const organizationsNamed = ({ scopes, organizationId }: AgentReach): ReadonlySet<string> =>
+  new Set([organizationId, ...scopes.map(text => parseScope(text)?.organizationId)].filter(id => id !== undefined))
+
 /**
  * The user has to be a member of every organization that is named: of another they learn nothing.
  * @throws DomainError `organization_not_found`
  */
-export const assertMember = async (sql: Sql, userId: string, { scopes, organizationId }: AgentReach): Promise<void> => {
-  const named = new Set([organizationId, ...scopes.map(text => parseScope(text)?.organizationId)])
-  for (const id of named)
-    if (id !== undefined && (await findMember(sql, id, userId)) === undefined) throw organizationNotFound()
+export const assertMember = async (sql: Sql, userId: string, reach: AgentReach): Promise<void> => {
+  for (const id of organizationsNamed(reach))
+    if ((await findMember(sql, id, userId)) === undefined) throw organizationNotFound()
 }

@@ -3,7 +3,7 @@ import { DomainError } from '../../lib/errors/domain-error.ts'
 import { newId } from '../../lib/model/time-ordered-id.ts'
 import type { CreatedToken, CreateTokenBody } from '../contract/account-tokens.ts'
 import type { Sql } from '../store/sql.ts'
-import { countActiveTokens, findTokenExpiry, insertToken, type TokenRow } from '../store/tokens.ts'
+import { findTokenExpiry, insertToken } from '../store/tokens.ts'
 import { lockUser } from '../store/users.ts'
 import { tokenView } from '../views/token-view.ts'
 import { type AgentReach, agentReachOf, assertMember } from './agent-reach.ts'
@@ -11,21 +11,9 @@ import type { Call, Reply } from './call.ts'
 import { accountEvent } from './call-events.ts'
 import type { CommandDependencies } from './dependencies.ts'
 import { execute } from './execute.ts'
-
-/** Tokens that a user may have at once. */
-const MAX_ACTIVE_TOKENS = 500
-
-const HOUR_SECONDS = 3600
-const DAY_SECONDS = 24 * HOUR_SECONDS
-const AGENT_SECONDS = 8 * HOUR_SECONDS
-const TTL_SECONDS: Readonly<Record<NonNullable<CreateTokenBody['ttl']>, number | undefined>> = {
-  '30m': HOUR_SECONDS / 2,
-  '1h': HOUR_SECONDS,
-  '24h': DAY_SECONDS,
-  '7d': 7 * DAY_SECONDS,
-  '30d': 30 * DAY_SECONDS,
-  never: undefined,
-}
+import { handover } from './handover.ts'
+import { AGENT_SECONDS, DAY_SECONDS, TTL_SECONDS } from './token-lifetime.ts'
+import { assertRoom } from './token-room.ts'
 
 /** Seconds to live; undefined: for ever. @throws DomainError `expiry_conflict` */
 const lifetimeOf = ({ ttl, expires_in_days: days, scopes }: CreateTokenBody): number | undefined => {
@@ -47,30 +35,6 @@ const assertNotOutliving = async (sql: Sql, call: Call, expiresAt: Date | undefi
   throw new DomainError('validation_failed', `The new token ${message}`, {
     errors: [{ in: 'body', pointer: '#/ttl', code: 'outlives_credential', message }],
   })
-}
-
-const assertRoom = async (sql: Sql, userId: string): Promise<void> => {
-  const used = await countActiveTokens(sql, userId)
-  if (used < MAX_ACTIVE_TOKENS) return
-  throw new DomainError('quota_exceeded', `You have ${used} active tokens, ${MAX_ACTIVE_TOKENS} are allowed`, {
-    details: { cap: 'tokens_per_user', limit: MAX_ACTIVE_TOKENS, used },
-  })
-}
-
-/** What is told of an agent's token beside its record. */
-const handover = (deps: CommandDependencies, row: TokenRow, token: string): Partial<CreatedToken> => {
-  if (row.kind !== 'agent') return {}
-  const url = `${deps.settings.publicUrl}/v1/account/tokens/${row.id}`
-  const until = row.expiresAt === null ? 'until it is revoked' : `until ${row.expiresAt.toISOString()}`
-  const where = row.organizationId === null ? '' : ` in the organization ${row.organizationId}`
-  return {
-    revoke_url: url,
-    agent_message: [
-      `You may call the API with this token${where}: ${token}`,
-      `Send it as the header Authorization: Bearer <token>. It may ${(row.scopes ?? []).join(', ')}, ${until}.`,
-      `Every request made with it is recorded. Keep it out of files, logs and commits. When you are done, end it: DELETE ${url} with the same header and an Idempotency-Key.`,
-    ].join('\n'),
-  }
 }
 
 /**
@@ -108,7 +72,7 @@ export const createToken = (
     })
     return {
       status: 201,
-      body: { ...tokenView(row), token, ...handover(deps, row, token) },
+      body: { ...tokenView(row), token, ...(row.kind === 'agent' && handover(deps.settings.publicUrl, row, token)) },
       secret: { subjectId: id },
       accountEvents: [
         accountEvent(call, 'create_token', userId, {

@@ -1,5 +1,6 @@
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { organizationNotFound, requireRole } from '../auth/authorize.ts'
+import { takeBackGrants } from '../store/device-requests.ts'
 import { findMember, removeMembership } from '../store/memberships.ts'
 import { lockOrganization } from '../store/organizations.ts'
 import { revokeBoundTokens } from '../store/tokens.ts'
@@ -39,6 +40,7 @@ export const removeMember = (
     }
     await removeMembership(sql, organizationId, userId)
     await revokeBoundTokens(sql, userId, organizationId)
+    await takeBackGrants(sql, userId, organizationId)
     return {
       status: 204,
       body: undefined,

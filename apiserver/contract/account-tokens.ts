@@ -6,6 +6,7 @@ import { epochSeconds, nextCursor, organizationId, pageQuery, text, tokenId, wit
 
 /** The lifetimes that `ttl` names. */
 export const TOKEN_TTLS = ['30m', '1h', '24h', '7d', '30d', 'never'] as const
+export type TokenTtl = (typeof TOKEN_TTLS)[number]
 
 const MAX_SCOPES = 32
 const MAX_SCOPE_LENGTH = 220
@@ -58,6 +59,13 @@ const scope = z
     params: { reason: 'invalid_scope' },
   })
 
+/** What an agent's token is limited to. */
+export const scopeList = z
+  .array(scope)
+  .min(1)
+  .max(MAX_SCOPES)
+  .refine(scopes => new Set(scopes).size === scopes.length, { error: 'must not hold a scope twice' })
+
 export const createTokenBody = z
   .strictObject({
     name,
@@ -66,17 +74,11 @@ export const createTokenBody = z
       description:
         'Time to live, instead of expires_in_days. Without either a personal token does not expire, an agent’s after 8 hours',
     }),
-    scopes: z
-      .array(scope)
-      .min(1)
-      .max(MAX_SCOPES)
-      .refine(scopes => new Set(scopes).size === scopes.length, { error: 'must not hold a scope twice' })
-      .optional()
-      .meta({
-        description:
-          'Makes it an agent’s token, which may do what these scopes and the role of its user both allow: `read`, `deploy` or `admin`, alone or as `org:ORG:read`, `project:ORG/PROJECT:deploy`, `env:ORG/PROJECT/ENVIRONMENT:admin`',
-        example: ['project:acme/shop:deploy'],
-      }),
+    scopes: scopeList.optional().meta({
+      description:
+        'Makes it an agent’s token, which may do what these scopes and the role of its user both allow: `read`, `deploy` or `admin`, alone or as `org:ORG:read`, `project:ORG/PROJECT:deploy`, `env:ORG/PROJECT/ENVIRONMENT:admin`',
+      example: ['project:acme/shop:deploy'],
+    }),
     organization_id: organizationId.optional().meta({
       description: 'Binds an agent’s token to one organization; required when a scope names a project',
       example: 'acme',

@@ -8,7 +8,7 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi'
 import { ERROR_CODES, type ErrorCode } from '../../lib/errors/codes.ts'
-import { PROBLEM_MEDIA_TYPE, problem } from './problem.ts'
+import { errorMediaTypeOf, FORM_MEDIA_TYPE, problem } from './problem.ts'
 import { errorCodesOf, type Route } from './route.ts'
 import { organizationId } from './scalars.ts'
 
@@ -95,7 +95,7 @@ const errorResponses = (route: Route): ZodOpenApiResponsesObject => {
           description: codes.map(code => `\`${code}\``).join(', '),
           headers:
             status === 429 || status === 503 ? commonHeaders.extend({ 'Retry-After': retryAfter }) : commonHeaders,
-          content: { [PROBLEM_MEDIA_TYPE]: { schema: problem, example: problemExample(status, codes) } },
+          content: { [errorMediaTypeOf(route)]: { schema: problem, example: problemExample(status, codes) } },
         },
       ]),
   )
@@ -146,7 +146,12 @@ const operation = (route: Route, access: AccessSentence): ZodOpenApiOperationObj
       : {
           requestBody: {
             required: true,
-            content: { 'application/json': { schema: route.body, example: route.examples.request } },
+            content: {
+              'application/json': { schema: route.body, example: route.examples.request },
+              ...(route.speaksOAuth === true && {
+                [FORM_MEDIA_TYPE]: { schema: route.body, example: route.examples.request },
+              }),
+            },
           },
         }),
     responses: { ...successResponse(route), ...errorResponses(route) },

@@ -4,6 +4,13 @@ import { ERROR_CODES, type ErrorCode } from '../../lib/errors/codes.ts'
 import type { DomainError } from '../../lib/errors/domain-error.ts'
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
+/** What clients of OAuth send. */
+export const FORM_MEDIA_TYPE = 'application/x-www-form-urlencoded'
+
+/** The media type of a route's errors. */
+export const errorMediaTypeOf = ({ speaksOAuth }: { readonly speaksOAuth?: true }): string =>
+  speaksOAuth === true ? 'application/json' : PROBLEM_MEDIA_TYPE
+
 /** More than these are not listed. */
 const MAX_FIELD_ERRORS = 20
 
@@ -51,3 +58,28 @@ export const problemOf = (error: DomainError, requestId: string, base = ''): Pro
     ...(error.errors.length > 0 ? { errors: error.errors.slice(0, MAX_FIELD_ERRORS) } : {}),
   }
 }
+
+const OAUTH_OWN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'authorization_pending',
+  'slow_down',
+  'access_denied',
+  'expired_token',
+  'invalid_grant',
+  'unsupported_grant_type',
+])
+
+/** The error of a code in OAuth's words (RFC 6749, section 5.2, and RFC 8628, section 3.5). */
+const oauthErrorOf = (code: ErrorCode): string => {
+  if (OAUTH_OWN.has(code)) return code
+  const { status } = ERROR_CODES[code]
+  if (status === 429 || status === 503) return 'temporarily_unavailable'
+  return status >= 500 ? 'server_error' : 'invalid_request'
+}
+
+/** The same problem for a client of OAuth: its fields are beside ours. */
+export const oauthProblemOf = (error: DomainError, requestId: string, base = ''): Problem => ({
+  ...problemOf(error, requestId, base),
+  error: oauthErrorOf(error.code),
+  // What RFC 6749 allows there: printable ASCII without quotes and backslashes.
+  error_description: error.message.replaceAll('’', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?'),
+})

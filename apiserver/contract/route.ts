@@ -27,6 +27,11 @@ export interface Route {
   readonly serverToServer?: true
   /** Counted by a limit of its own, beside the general ones. */
   readonly rate?: 'connection'
+  /**
+   * For clients that speak OAuth 2.0: forms are read too, and errors are problems with `error` and `error_description`
+   * (RFC 6749, section 5.2), as application/json, which is all that such clients read.
+   */
+  readonly speaksOAuth?: true
   /** Bytes of a body that are read at most; by default 100 KiB. */
   readonly maxBodyBytes?: number
   readonly idempotency: 'required' | 'optional' | 'none'

@@ -2,6 +2,7 @@
 import { accountTokenRoutes } from './account-tokens.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { auditEventRoutes } from './audit-events.ts'
+import { deviceFlowRoutes } from './device-flow.ts'
 import { environmentRoutes } from './environments.ts'
 import { healthRoutes } from './health.ts'
 import { invitationRoutes } from './invitations.ts'
@@ -22,6 +23,7 @@ export const ROUTES = {
   ...accountTokenRoutes,
   ...apiKeyRoutes,
   ...auditEventRoutes,
+  ...deviceFlowRoutes,
   ...environmentRoutes,
   ...healthRoutes,
   ...loginEventRoutes,

@@ -18,6 +18,7 @@ import type { Admission, Presented } from './admit.ts'
 import { limitKey } from './client-address.ts'
 import { type Exchange, exchangeOf } from './exchange.ts'
 import { fingerprintOf } from './fingerprint.ts'
+import { isForm, readFormBody } from './form-body.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { readJsonBody } from './json-body.ts'
 import { checkAccept } from './negotiation.ts'
@@ -137,7 +138,11 @@ const openCall = (route: Route, request: Request, exchange: Exchange): OpenCall 
 })
 
 const bodyOf = async (route: Route, request: Request): Promise<unknown> =>
-  route.method === 'get' ? undefined : readJsonBody(request, route.maxBodyBytes ?? MAX_BODY_BYTES)
+  route.method === 'get'
+    ? undefined
+    : route.speaksOAuth === true && isForm(request)
+      ? readFormBody(request, route.maxBodyBytes ?? MAX_BODY_BYTES)
+      : readJsonBody(request, route.maxBodyBytes ?? MAX_BODY_BYTES)
 
 /** Serves what needs no credential. Some of it looks at one that is sent, which then has to be good. */
 const serveOpen = async (
@@ -277,6 +282,7 @@ export const bindRoutes = <Context>(
   const listener = (bound: Bound) => (request: Request, response: Response) => {
     const exchange = exchangeOf(request)
     exchange.route = bound.route.path
+    if (bound.route.speaksOAuth === true) exchange.speaksOAuth = true
     const answer = async (): Promise<void> => {
       try {
         const { authorization } = request.headers

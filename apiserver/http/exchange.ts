@@ -16,6 +16,8 @@ export interface Exchange {
   credentialHeaders: Readonly<Record<string, string>> | undefined
   /** The operation that the call started. */
   operationId: string | undefined
+  /** Its errors are told in OAuth's words too. */
+  speaksOAuth?: true
   /** RateLimit-Policy and RateLimit, once a limit was counted. */
   rateLimitPolicy: string | undefined
   rateLimit: string | undefined

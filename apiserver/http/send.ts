@@ -3,7 +3,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { ERROR_CODES } from '../../lib/errors/codes.ts'
 import type { DomainError } from '../../lib/errors/domain-error.ts'
 import type { Reply } from '../commands/call.ts'
-import { PROBLEM_MEDIA_TYPE, problemOf } from '../contract/problem.ts'
+import { errorMediaTypeOf, oauthProblemOf, PROBLEM_MEDIA_TYPE, problemOf } from '../contract/problem.ts'
 import type { Exchange } from './exchange.ts'
 
 export type Headers = Record<string, string | number>
@@ -61,11 +61,12 @@ export const sendProblem = (
   options: { readonly base: string; readonly closing: boolean; readonly headers?: Headers },
 ): void => {
   const { status } = ERROR_CODES[error.code]
-  const bytes = Buffer.from(JSON.stringify(problemOf(error, error.replayOf ?? exchange.requestId, options.base)))
+  const documentOf = exchange.speaksOAuth === true ? oauthProblemOf : problemOf
+  const bytes = Buffer.from(JSON.stringify(documentOf(error, error.replayOf ?? exchange.requestId, options.base)))
   const headers: Headers = {
     ...headersOf(exchange),
     ...options.headers,
-    'Content-Type': PROBLEM_MEDIA_TYPE,
+    'Content-Type': errorMediaTypeOf(exchange),
     'Content-Length': bytes.length,
   }
   if (status === 401) headers['WWW-Authenticate'] = challenge(error.code)

@@ -9,6 +9,11 @@ import { listApiKeys } from './api-keys/list-api-keys.ts'
 import { revokeApiKey } from './api-keys/revoke-api-key.ts'
 import { listAuditEvents } from './audit-events/list-audit-events.ts'
 import { verifyAuditEvents } from './audit-events/verify-audit-events.ts'
+import { approveDevice } from './device/approve-device.ts'
+import { denyDevice } from './device/deny-device.ts'
+import { getDeviceRequest } from './device/get-device-request.ts'
+import { pollDeviceToken } from './device/poll-device-token.ts'
+import { requestDeviceCode } from './device/request-device-code.ts'
 import { createEnvironment } from './environments/create-environment.ts'
 import { deleteEnvironment } from './environments/delete-environment.ts'
 import { getConnection } from './environments/get-connection.ts'
@@ -65,6 +70,7 @@ import { putProject } from './projects/put-project.ts'
 
 export const HANDLERS: Handlers = {
   acceptInvitation,
+  approveDevice,
   beginTotp,
   changePassword,
   completePasswordReset,
@@ -75,7 +81,9 @@ export const HANDLERS: Handlers = {
   createToken,
   deleteEnvironment,
   deleteProject,
+  denyDevice,
   getConnection,
+  getDeviceRequest,
   getEnvironment,
   getHealth,
   getMfa,
@@ -99,6 +107,7 @@ export const HANDLERS: Handlers = {
   listSessions,
   listTokenEvents,
   listTokens,
+  pollDeviceToken,
   previewInvitation,
   previewMagicLink,
   previewPasswordReset,
@@ -108,6 +117,7 @@ export const HANDLERS: Handlers = {
   removeMember,
   removeTotp,
   renewEnvironment,
+  requestDeviceCode,
   requestMagicLink,
   requestPasswordReset,
   renewRecoveryCodes,

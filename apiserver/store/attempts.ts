@@ -43,6 +43,13 @@ export const countAttempt = async (
   return row.allowed ? { ...row, retryAfterSeconds: 0 } : row
 }
 
+const TAKE_BACK = `update attempts set hits = hits[1:cardinality(hits) - 1]
+  where bucket = $1 and key = $2 and hits[cardinality(hits)] = now()`
+/** Takes back what was counted in this transaction: it turned out to be none of those that are limited. */
+export const takeBackAttempt = async (sql: Sql, bucket: string, who: string): Promise<void> => {
+  await sql.rows(TAKE_BACK, [bucket, keyOf(who)])
+}
+
 const FORGET = 'delete from attempts where bucket = $1 and key = $2'
 /** Forgets what was counted of somebody. */
 export const forgetAttempts = async (sql: Sql, bucket: string, who: string): Promise<void> => {

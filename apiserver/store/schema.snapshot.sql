@@ -105,6 +105,41 @@ derivation_root constraint derivation_root_pkey PRIMARY KEY (one_row)
 grant insert on derivation_root to svc_api
 grant select on derivation_root to svc_api
 grant update on derivation_root to svc_api
+device_requests.device_digest bytea not null
+device_requests.user_code_digest bytea not null
+device_requests.client_name text not null
+device_requests.client_ip text not null
+device_requests.client_key text not null
+device_requests.scopes text[] not null
+device_requests.organization_id text
+device_requests.life_seconds integer
+device_requests.state text not null default 'pending'::text
+device_requests.interval_seconds integer not null
+device_requests.polled_at timestamp(3) with time zone
+device_requests.created_at timestamp(3) with time zone not null default now()
+device_requests.expires_at timestamp(3) with time zone not null
+device_requests.decided_by text
+device_requests.token_id text
+device_requests.granted_scopes text[]
+device_requests.granted_organization_id text
+device_requests.token_expires_at timestamp(3) with time zone
+device_requests constraint device_requests_check CHECK (((state = ANY (ARRAY['approved'::text, 'redeemed'::text])) = (token_id IS NOT NULL)))
+device_requests constraint device_requests_check1 CHECK (((token_id IS NULL) = (granted_scopes IS NULL)))
+device_requests constraint device_requests_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES users(user_id)
+device_requests constraint device_requests_device_digest_check CHECK ((length(device_digest) = 32))
+device_requests constraint device_requests_pkey PRIMARY KEY (device_digest)
+device_requests constraint device_requests_scopes_check CHECK ((cardinality(scopes) > 0))
+device_requests constraint device_requests_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'redeemed'::text])))
+device_requests constraint device_requests_token_id_key UNIQUE (token_id)
+device_requests constraint device_requests_user_code_digest_check CHECK ((length(user_code_digest) = 32))
+device_requests constraint device_requests_user_code_digest_key UNIQUE (user_code_digest)
+CREATE INDEX device_requests_approved ON public.device_requests USING btree (decided_by) WHERE (state = 'approved'::text)
+CREATE INDEX device_requests_by_client ON public.device_requests USING btree (client_key, expires_at)
+CREATE INDEX device_requests_by_expiry ON public.device_requests USING btree (expires_at)
+grant delete on device_requests to svc_api
+grant insert on device_requests to svc_api
+grant select on device_requests to svc_api
+grant update on device_requests to svc_api
 environments.id uuid not null default gen_random_uuid()
 environments.organization_id text not null
 environments.project_id text not null

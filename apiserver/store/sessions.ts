@@ -128,6 +128,17 @@ const FIND_ROW = `select ${SESSION} from sessions s where s.id = $1 and s.user_i
 export const findSession = (sql: Sql, userId: string, id: string): Promise<SessionRow | undefined> =>
   sql.row<SessionRow>(FIND_ROW, [id, userId])
 
+const FRESH = `select authenticated_at > now() - make_interval(secs => $2) as fresh from sessions where id = $1`
+/** Whether a session's user proved who they are within so many seconds. */
+export const isSessionFresh = async (sql: Sql, id: string, seconds: number): Promise<boolean> =>
+  (await sql.row<{ fresh: boolean }>(FRESH, [id, seconds]))?.fresh === true
+
+const PROVE = 'update sessions set authenticated_at = now() where id = $1'
+/** Notes that a session's user proved again who they are. */
+export const freshenSession = async (sql: Sql, id: string): Promise<void> => {
+  await sql.rows(PROVE, [id])
+}
+
 const END = `delete from sessions as s where s.id = $1 and s.user_id = $2 returning ${SESSION}`
 /** Undefined: the user has no such session. */
 export const endSession = (sql: Sql, userId: string, id: string): Promise<SessionRow | undefined> =>

@@ -5,7 +5,7 @@
 import { type NewToken, randomBase62, tokenDigest } from './token.ts'
 
 /** What a token is spent on; the word in it. */
-export const ONE_TIME_WORDS = ['mgl', 'inv', 'rst', 'setup', 'mfa'] as const
+export const ONE_TIME_WORDS = ['mgl', 'inv', 'rst', 'setup', 'mfa', 'dev'] as const
 export type OneTimeWord = (typeof ONE_TIME_WORDS)[number]
 
 const RANDOM_LENGTH = 43

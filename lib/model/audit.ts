@@ -24,6 +24,7 @@ export const AUDIT_ACTIONS = [
   'create_invitation',
   'revoke_invitation',
   'accept_invitation',
+  'approve_device',
   'external_change',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
@@ -50,6 +51,9 @@ export const ACCOUNT_EVENT_TYPES = [
   'recovery_code_used',
   'recovery_codes_renewed',
   'setup_completed',
+  'device_requested',
+  'approve_device',
+  'device_denied',
 ] as const
 export type AccountEventType = (typeof ACCOUNT_EVENT_TYPES)[number]
 

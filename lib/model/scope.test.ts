@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { sized } from '../../testkit/full.ts'
 import { ROLES } from './credential.ts'
 import {
+  isNarrower,
   isWithin,
   LEVELS,
   levelOfRole,
@@ -71,6 +72,22 @@ describe('a scope', () => {
         const isPrefix = Object.entries(wide).every(([key, value]) => asked[key as keyof Target] === value)
         assert.equal(isWithin(asked, { ...wide, level }), isPrefix)
         assert.ok(isWithin(asked, { level }))
+      }),
+      { numRuns: sized(300, 5000) },
+    )
+  })
+
+  it('is narrower than another when it reaches nothing that the other does not', () => {
+    const levels = fc.constantFrom(...LEVELS)
+    fc.assert(
+      fc.property(target, target, target, levels, levels, levels, (one, other, asked, level, than, needed) => {
+        const [a, b] = [parseScope(scopeText(one, level))!, parseScope(scopeText(other, than))!]
+        const reaches = (scope: Scope): boolean =>
+          isWithin(asked, scope) && LEVELS.indexOf(scope.level) >= LEVELS.indexOf(needed)
+        if (isNarrower(a, b) && reaches(a)) assert.ok(reaches(b))
+        assert.ok(isNarrower(a, a) && isNarrower(a, { level: 'admin' }))
+        if (isWithin(one, b)) assert.equal(isNarrower(a, b), LEVELS.indexOf(level) <= LEVELS.indexOf(than))
+        else assert.ok(!isNarrower(a, b))
       }),
       { numRuns: sized(300, 5000) },
     )

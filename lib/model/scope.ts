@@ -63,6 +63,13 @@ export const isWithin = (target: Target, scope: Scope): boolean =>
   (scope.projectId === undefined || scope.projectId === target.projectId) &&
   (scope.environmentId === undefined || scope.environmentId === target.environmentId)
 
+/** Whether a scope gives nothing that another one does not. */
+export const isNarrower = (scope: Scope, than: Scope): boolean =>
+  LEVELS.indexOf(scope.level) <= LEVELS.indexOf(than.level) &&
+  (than.organizationId === undefined || than.organizationId === scope.organizationId) &&
+  (than.projectId === undefined || than.projectId === scope.projectId) &&
+  (than.environmentId === undefined || than.environmentId === scope.environmentId)
+
 /** The organizations that scopes name; undefined: one of them names none, so that it is about all. */
 export const organizationsOf = (scopes: readonly Scope[]): readonly string[] | undefined => {
   const named = scopes.map(scope => scope.organizationId)

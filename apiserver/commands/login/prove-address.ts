@@ -1,4 +1,5 @@
 import { insertAccountEvent } from '../../store/audit.ts'
+import { takeBackGrants } from '../../store/device-requests.ts'
 import { removePassword } from '../../store/passwords.ts'
 import { endOtherSessions } from '../../store/sessions.ts'
 import type { Sql } from '../../store/sql.ts'
@@ -22,6 +23,7 @@ export const proveAddress = async (
   const hadPassword = !hasFactor && (await removePassword(sql, userId))
   const sessions = hadPassword ? await endOtherSessions(sql, userId, '') : 0
   const tokens = hadPassword ? await revokeTokensOf(sql, userId) : 0
+  if (hadPassword) await takeBackGrants(sql, userId)
   await insertAccountEvent(sql, {
     type: 'email_verified',
     userId,

@@ -1,0 +1,120 @@
+import { isOneTimeToken } from '../../../lib/credentials/one-time-token.ts'
+import { newAgentToken, tokenDigest } from '../../../lib/credentials/token.ts'
+import { DomainError } from '../../../lib/errors/domain-error.ts'
+import type { DeviceTokenBody, DeviceTokenRecord } from '../../contract/device-flow.ts'
+import { insertAccountEvent } from '../../store/audit.ts'
+import {
+  type DevicePoll,
+  denyDeviceRequest,
+  pollDeviceRequest,
+  redeemDeviceRequest,
+} from '../../store/device-requests.ts'
+import { findMember } from '../../store/memberships.ts'
+import type { Sql } from '../../store/sql.ts'
+import { insertToken } from '../../store/tokens.ts'
+import { findUser, lockUser } from '../../store/users.ts'
+import { organizationsNamed } from '../agent-reach.ts'
+import type { OpenCall, Reply } from '../call.ts'
+import type { CommandDependencies } from '../dependencies.ts'
+import { handover } from '../handover.ts'
+import { visitMetadata } from '../login/begin-session.ts'
+import { hasRoom } from '../token-room.ts'
+
+const SLOW_DOWN_SECONDS = 5
+
+const invalidGrant = (): DomainError =>
+  new DomainError('invalid_grant', 'The device code is not valid: it is unknown, or its token was fetched')
+
+const accessDenied = (): DomainError => new DomainError('access_denied', 'The request was refused')
+
+/** What a poll gets that is not to have a token now; undefined: it is to have one. */
+const refusalOf = (poll: DevicePoll | undefined): DomainError | undefined => {
+  if (poll === undefined || poll.state === 'redeemed') return invalidGrant()
+  if (poll.expired) return new DomainError('expired_token', 'The device code ran out: begin anew')
+  if (poll.state === 'denied') return accessDenied()
+  if (poll.tooSoon)
+    return new DomainError('slow_down', `Wait ${SLOW_DOWN_SECONDS} seconds more between polls from now on`)
+  return poll.state === 'pending'
+    ? new DomainError('authorization_pending', 'Nobody has approved the request yet')
+    : undefined
+}
+
+/** Whether whoever approved still has what they granted. */
+const mayStillGrant = async (sql: Sql, userId: string, poll: DevicePoll): Promise<boolean> => {
+  await lockUser(sql, userId)
+  if ((await findUser(sql, userId))?.disabledAt !== null || !(await hasRoom(sql, userId))) return false
+  const reach = { scopes: poll.grantedScopes ?? [], organizationId: poll.grantedOrganizationId ?? undefined }
+  for (const id of organizationsNamed(reach)) if ((await findMember(sql, id, userId)) === undefined) return false
+  return true
+}
+
+const issue = async (
+  sql: Sql,
+  { settings }: CommandDependencies,
+  call: OpenCall,
+  poll: DevicePoll,
+): Promise<DeviceTokenRecord | DomainError> => {
+  const { decidedBy: userId, tokenId, grantedScopes: scopes, deviceDigest } = poll
+  if (userId === null || tokenId === null || scopes === null) throw new Error('A grant does not say what it is')
+  if (!(await mayStillGrant(sql, userId, poll))) {
+    await denyDeviceRequest(sql, deviceDigest, userId)
+    return accessDenied()
+  }
+  if (!(await redeemDeviceRequest(sql, deviceDigest))) return invalidGrant()
+  const expiresAt = poll.tokenExpiresAt ?? undefined
+  const { token, prefix: tokenPrefix, digest } = newAgentToken(scopes, expiresAt)
+  const agent = { scopes, organizationId: poll.grantedOrganizationId ?? undefined }
+  const row = await insertToken(sql, {
+    id: tokenId,
+    userId,
+    name: poll.clientName,
+    digest,
+    tokenPrefix,
+    expiresAt,
+    agent,
+  })
+  await insertAccountEvent(sql, {
+    type: 'create_token',
+    userId,
+    clientIp: call.clientIp,
+    userAgent: call.userAgent,
+    metadata: visitMetadata(call, {
+      token_id: tokenId,
+      name: row.name,
+      expires_at: row.expiresAt?.toISOString() ?? null,
+      scopes,
+      organization_id: row.organizationId,
+      method: 'device_flow',
+    }),
+  })
+  return {
+    access_token: token,
+    token_type: 'Bearer',
+    ...(row.expiresAt && {
+      expires_in: Math.max(0, Math.floor((row.expiresAt.getTime() - row.createdAt.getTime()) / 1000)),
+    }),
+    scope: scopes.join(' '),
+    token_id: tokenId,
+    ...handover(settings.publicUrl, row, token),
+  }
+}
+
+/**
+ * Asks for the token of a device code; hands it out once. Of polls at the same moment one gets it.
+ * @throws DomainError `authorization_pending`, `slow_down`, `access_denied`, `expired_token`, `invalid_grant`
+ */
+export const pollDeviceToken = async (
+  deps: CommandDependencies,
+  call: OpenCall,
+  { device_code: code }: DeviceTokenBody,
+): Promise<Reply<200, DeviceTokenRecord>> => {
+  if (!isOneTimeToken('dev', code)) throw invalidGrant()
+  // Answered inside, not thrown: the poll was counted, and that has to be kept.
+  const outcome = await deps.database.transaction(async sql => {
+    const poll = await pollDeviceRequest(sql, tokenDigest(code), SLOW_DOWN_SECONDS)
+    const refused = refusalOf(poll)
+    return poll === undefined || refused !== undefined ? (refused ?? invalidGrant()) : issue(sql, deps, call, poll)
+  })
+  if (outcome instanceof DomainError) throw outcome
+  return { status: 200, body: outcome }
+}

@@ -1,0 +1,49 @@
+/** Step-up: what is sensitive asks whoever is signed in to have proved lately who they are. */
+import { DomainError } from '../../../lib/errors/domain-error.ts'
+import { freshenSession, isSessionFresh } from '../../store/sessions.ts'
+import type { Sql } from '../../store/sql.ts'
+import type { Call } from '../call.ts'
+import { provePassword } from './check-password.ts'
+import type { LoginDependencies } from './dependencies.ts'
+import { sessionUser } from './end-sessions.ts'
+import { passFactor } from './second-factor.ts'
+
+/** How long a proof of any factor counts. */
+const FRESH_SECONDS = 300
+
+/** What somebody gives to prove who they are. */
+export interface Proof {
+  readonly password?: string | undefined
+  readonly totp_code?: string | undefined
+}
+
+/**
+ * Takes a proof where one is given, and notes it of the session that calls.
+ * @throws DomainError `invalid_credentials`, `invalid_mfa_code`, `sign_in_rate_limited`, `login_busy`
+ */
+export const proveAgain = async (
+  deps: LoginDependencies,
+  call: Call,
+  { password, totp_code }: Proof,
+): Promise<void> => {
+  if (password === undefined && totp_code === undefined) return
+  if (password !== undefined) await provePassword(deps, call, password)
+  const refused = await deps.database.transaction(async sql => {
+    const kind =
+      totp_code === undefined ? undefined : await passFactor(sql, deps, call, sessionUser(call), { totp_code })
+    if (kind instanceof DomainError) return kind
+    await freshenSession(sql, call.principal.credentialId)
+    return undefined
+  })
+  if (refused !== undefined) throw refused
+}
+
+/** @throws DomainError `reauthentication_required` */
+export const assertFresh = async (sql: Sql, { principal }: Call): Promise<void> => {
+  if (await isSessionFresh(sql, principal.credentialId, FRESH_SECONDS)) return
+  throw new DomainError(
+    'reauthentication_required',
+    `This needs a proof of who you are that is younger than ${FRESH_SECONDS} s: send password or totp_code with it, or sign in again`,
+    { details: { methods: ['password', 'totp_code'] } },
+  )
+}

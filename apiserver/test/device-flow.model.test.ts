@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import fc, { type AsyncCommand } from 'fast-check'
+import { newId } from '../../lib/model/time-ordered-id.ts'
+import { bodyOf } from '../../testkit/command-world.ts'
+import { sized } from '../../testkit/full.ts'
+import { type MailWorld, mailWorld, openCallOf, outcomeOf, runSequences } from '../../testkit/mail-model.ts'
+import type { Call } from '../commands/call.ts'
+import { approveDevice } from '../commands/device/approve-device.ts'
+import { denyDevice } from '../commands/device/deny-device.ts'
+import { pollDeviceToken } from '../commands/device/poll-device-token.ts'
+import { requestDeviceCode } from '../commands/device/request-device-code.ts'
+import { DEVICE_GRANT, type DeviceCodeRecord } from '../contract/device-flow.ts'
+
+interface Device {
+  readonly codes: DeviceCodeRecord
+  readonly until: number
+  state: 'pending' | 'approved' | 'denied' | 'redeemed'
+  /** Who approved, 0 or 1. */
+  by: number | undefined
+  polledAt: number
+  interval: number
+}
+
+/** What is true of one agent and two people, in seconds of their own clock. */
+interface Model {
+  now: number
+  device: Device | undefined
+  /** When each person missed. */
+  misses: [number[], number[]]
+  tokens: number
+}
+
+interface Person {
+  readonly userId: string
+  readonly sessionId: string
+}
+
+interface Real {
+  readonly world: MailWorld
+  readonly people: readonly [Person, Person]
+}
+
+type Step = AsyncCommand<Model, Real>
+type At = 0 | 1
+const NOT_FOUND = 'device_request_not_found'
+
+const recent = (times: readonly number[], now: number): number[] => times.filter(time => now - time < 300)
+const isOpen = ({ device, now }: Model): boolean => device !== undefined && now < device.until
+
+const callOf = ({ people }: Real, who: At): Call => {
+  const { userId, sessionId } = people[who]
+  const principal = {
+    kind: 'session' as const,
+    subject: `user:${userId}`,
+    userId,
+    credentialId: sessionId,
+    isOperator: false,
+    role: undefined,
+    scopes: undefined,
+  }
+  return { ...openCallOf(), principal, pathParams: {}, idempotencyKey: undefined, fingerprint: Buffer.alloc(0) }
+}
+
+const poll = ({ world }: Real, at: At, { codes }: Device) =>
+  outcomeOf(
+    pollDeviceToken(world.inviting[at], openCallOf(), { grant_type: DEVICE_GRANT, device_code: codes.device_code }),
+  )
+const approve = (real: Real, at: At, who: At, user_code: string) =>
+  outcomeOf(approveDevice(real.world.login[at], callOf(real, who), { user_code, scopes: ['read'] }))
+const deny = (real: Real, at: At, who: At, user_code: string) =>
+  outcomeOf(denyDevice(real.world.login[at], callOf(real, who), { user_code }))
+
+/** What a poll comes to, and what it does to the model. */
+const judgePoll = (model: Model): number | string => {
+  const device = model.device!
+  if (device.state === 'redeemed') return 'invalid_grant'
+  const soon = model.now - device.polledAt < device.interval - 0.5
+  device.polledAt = model.now
+  if (soon && device.state !== 'denied') device.interval += 5
+  if (!isOpen(model)) return 'expired_token'
+  if (device.state === 'denied') return 'access_denied'
+  if (soon) return 'slow_down'
+  if (device.state === 'pending') return 'authorization_pending'
+  device.state = 'redeemed'
+  model.tokens++
+  return 200
+}
+
+/** A look at a code: undefined when it finds what this person may decide. */
+const judgeLook = (model: Model, who: At, isRight: boolean): string | undefined => {
+  model.misses[who] = recent(model.misses[who], model.now)
+  if (model.misses[who].length >= 5) return 'rate_limited'
+  const device = model.device
+  const sees =
+    isRight &&
+    device !== undefined &&
+    isOpen(model) &&
+    (device.state === 'pending' || (device.by === who && device.state !== 'denied'))
+  if (sees) return undefined
+  model.misses[who].push(model.now)
+  return NOT_FOUND
+}
+
+const judgeApprove = (model: Model, who: At, isRight: boolean): number | string => {
+  const refused = judgeLook(model, who, isRight)
+  if (refused !== undefined) return refused
+  const device = model.device!
+  if (device.state === 'pending') {
+    device.state = 'approved'
+    device.by = who
+  }
+  return 200
+}
+
+const judgeDeny = (model: Model, who: At, isRight: boolean): number | string => {
+  const refused = judgeLook(model, who, isRight)
+  if (refused !== undefined) return refused
+  const device = model.device!
+  if (device.state === 'redeemed') return NOT_FOUND
+  device.state = 'denied'
+  return 204
+}
+
+class Begin implements Step {
+  readonly at: At
+  constructor(at: At) {
+    this.at = at
+  }
+  check = (): boolean => true
+  toString = (): string => `begin at ${this.at}`
+  async run(model: Model, { world }: Real): Promise<void> {
+    const codes = bodyOf(await requestDeviceCode(world.login[this.at], openCallOf(), { client_name: 'model' }))
+    model.device = { codes, until: model.now + 600, state: 'pending', by: undefined, polledAt: -1e9, interval: 5 }
+  }
+}
+
+abstract class WithDevice implements Step {
+  check = (model: Readonly<Model>): boolean => model.device !== undefined
+  abstract run(model: Model, real: Real): Promise<void>
+}
+
+class Poll extends WithDevice {
+  readonly at: At
+  constructor(at: At) {
+    super()
+    this.at = at
+  }
+  override toString = (): string => `poll at ${this.at}`
+  async run(model: Model, real: Real): Promise<void> {
+    const answer = await poll(real, this.at, model.device!)
+    assert.equal(answer, judgePoll(model))
+  }
+}
+
+class Decide extends WithDevice {
+  readonly at: At
+  readonly who: At
+  readonly what: 'approve' | 'deny'
+  readonly isRight: boolean
+  constructor(at: At, who: At, what: 'approve' | 'deny', isRight: boolean) {
+    super()
+    this.at = at
+    this.who = who
+    this.what = what
+    this.isRight = isRight
+  }
+  override toString = (): string => `${this.who} ${this.what}s${this.isRight ? '' : ' by a wrong code'} at ${this.at}`
+  async run(model: Model, real: Real): Promise<void> {
+    const code = this.isRight ? model.device!.codes.user_code : 'BBBB-BBBB'
+    const [act, judge] = this.what === 'approve' ? [approve, judgeApprove] : [deny, judgeDeny]
+    assert.equal(await act(real, this.at, this.who, code), judge(model, this.who, this.isRight))
+  }
+}
+
+class PollsAtOnce extends WithDevice {
+  override toString = (): string => 'four polls at once, on two replicas'
+  async run(model: Model, real: Real): Promise<void> {
+    const answers = await Promise.all(([0, 1, 0, 1] as const).map(at => poll(real, at, model.device!)))
+    // Whichever comes first gets what a poll gets; the others come too soon, or after it.
+    const expected = answers.map(() => judgePoll(model))
+    assert.deepEqual(answers.map(String).sort(), expected.map(String).sort())
+  }
+}
+
+class DecisionsAtOnce extends WithDevice {
+  override toString = (): string => 'both approve at once, on two replicas'
+  override check = (model: Readonly<Model>): boolean =>
+    model.device?.state === 'pending' && isOpen(model) && model.misses.every(each => recent(each, model.now).length < 4)
+  async run(model: Model, real: Real): Promise<void> {
+    const code = model.device!.codes.user_code
+    const answers = await Promise.all([approve(real, 0, 0, code), approve(real, 1, 1, code)])
+    assert.deepEqual(answers.map(String).sort(), ['200', NOT_FOUND])
+    const winner = answers[0] === 200 ? 0 : 1
+    model.device!.state = 'approved'
+    model.device!.by = winner
+    // Who came second looked before or after the decision: the first is no miss.
+    const loser = winner === 0 ? 1 : 0
+    const counted = await real.world.deps.database.row<{ n: number }>(
+      `select coalesce(cardinality(array(select h from unnest(hits) h where h > now() - interval '300 s')), 0)::int as n
+       from attempts where bucket = 'device-misses' and key = sha256($1::text::bytea)`,
+      [real.people[loser].sessionId],
+    )
+    const known = recent(model.misses[loser], model.now)
+    assert.ok([known.length, known.length + 1].includes(counted?.n ?? 0), String(counted?.n))
+    if ((counted?.n ?? 0) > known.length) known.push(model.now)
+    model.misses[loser] = known
+  }
+}
+
+class PollAndDeny extends WithDevice {
+  override toString = (): string => 'the token is fetched and taken back at once, on two replicas'
+  override check = (model: Readonly<Model>): boolean => {
+    const { device, now } = model
+    if (device?.state !== 'approved' || !isOpen(model) || now - device.polledAt < device.interval) return false
+    return recent(model.misses[device.by as At], now).length < 4
+  }
+  async run(model: Model, real: Real): Promise<void> {
+    const device = model.device!
+    const [polled, denied] = await Promise.all([
+      poll(real, 0, device),
+      deny(real, 1, device.by as At, device.codes.user_code),
+    ])
+    device.polledAt = model.now
+    const outcome = `${polled} ${denied}`
+    assert.ok([`200 ${NOT_FOUND}`, 'access_denied 204'].includes(outcome), outcome)
+    device.state = polled === 200 ? 'redeemed' : 'denied'
+    if (polled === 200) model.tokens++
+  }
+}
+
+class Pass implements Step {
+  readonly seconds: number
+  constructor(seconds: number) {
+    this.seconds = seconds
+  }
+  check = (): boolean => true
+  toString = (): string => `${this.seconds} s pass`
+  async run(model: Model, { world, people }: Real): Promise<void> {
+    await world.deps.database.rows(
+      `with a as (update attempts set hits = array(select h - make_interval(secs => $1) from unnest(hits) h order by h)
+         where bucket = 'device-misses' and key = any (select sha256(s::bytea) from unnest($2::text[]) s))
+       update device_requests set polled_at = polled_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1)
+       where device_digest = sha256($3::text::bytea)`,
+      [this.seconds, people.map(each => each.sessionId), model.device?.codes.device_code ?? ''],
+    )
+    model.now += this.seconds
+  }
+}
+
+class CountTokens implements Step {
+  check = (): boolean => true
+  toString = (): string => 'tokens are counted'
+  async run(model: Model, { world, people }: Real): Promise<void> {
+    const row = await world.deps.database.row<{ n: number }>(
+      'select count(*)::int as n from tokens where user_id = any ($1)',
+      [people.map(each => each.userId)],
+    )
+    assert.equal(row?.n, model.tokens)
+  }
+}
+
+describe('the device flow, against a model', () => {
+  let world: MailWorld
+  before(async () => {
+    world = await mailWorld()
+  })
+  after(() => world.stop())
+
+  const person = async (): Promise<Person> => {
+    const [userId, sessionId] = [newId('usr'), newId('ses')]
+    await world.deps.database.rows(
+      `with u as (insert into users (user_id, email, name) values ($1, $2, 'Ada') returning user_id)
+       insert into sessions (id, user_id, method, token_prefix, client_ip) select $3, user_id, 'password', 'svc_ses_', '' from u`,
+      [userId, `${randomUUID()}@example.com`, sessionId],
+    )
+    return { userId, sessionId }
+  }
+
+  it('does what the model says, whatever is asked in whichever order, on two replicas', async () => {
+    const at = fc.constantFrom<At>(0, 1)
+    const what = fc.constantFrom<'approve' | 'deny'>('approve', 'approve', 'deny')
+    const isRight = fc.constantFrom(true, true, true, false)
+    const commands = [
+      at.map(each => new Begin(each)),
+      at.map(each => new Poll(each)),
+      at.map(each => new Poll(each)),
+      fc.tuple(at, at, what, isRight).map(([where, who, act, right]) => new Decide(where, who, act, right)),
+      fc.tuple(at, at, what, isRight).map(([where, who, act, right]) => new Decide(where, who, act, right)),
+      fc.constant(new PollsAtOnce()),
+      fc.constant(new DecisionsAtOnce()),
+      fc.constant(new PollAndDeny()),
+      fc.constant(new CountTokens()),
+      fc.constantFrom(3, 6, 11, 301, 601).map(seconds => new Pass(seconds)),
+    ]
+    const begin = async () => ({
+      model: { now: 0, device: undefined, misses: [[], []], tokens: 0 } as Model,
+      real: { world, people: [await person(), await person()] as const },
+    })
+    const sequences = sized(300, 10_000)
+    const steps = await runSequences(commands, begin, sequences, 6)
+    assert.ok(steps > sequences)
+  }).timeout(300_000)
+})
