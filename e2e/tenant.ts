@@ -110,9 +110,9 @@ export class Tenant {
     return resource.metadata.uid
   }
 
-  /** Polls until the environment is in one of these phases. */
+  /** Polls until the environment is in one of these phases. A kubelet waits longer and longer between failed starts. */
   async inPhase(environmentId: string, ...phases: string[]): Promise<EnvironmentBody> {
-    const until = Date.now() + 60_000
+    const until = Date.now() + 180_000
     for (;;) {
       const environment = await this.environment(environmentId)
       if (phases.includes(environment.phase)) return environment

@@ -53,19 +53,16 @@ describe('Pod Security, restricted', function () {
     )
   })
 
-  it('is in force in the namespace of every project', async () => {
+  it('is in force in the namespace of every project that we made', async () => {
     const labels = await release.kubectl.must([
-      ...['get', 'namespaces', '--selector', 'svc.internal/project'],
+      ...['get', 'namespaces', '--selector', 'svc.internal/project,app.kubernetes.io/managed-by=svc-apiserver'],
       ...[
         '--output',
         'jsonpath={range .items[*]}{.metadata.name} {.metadata.labels.pod-security\\.kubernetes\\.io/enforce}{"\\n"}{end}',
       ],
     ])
-    const made = labels
-      .trim()
-      .split('\n')
-      .filter(line => line.startsWith('svc-'))
-    assert.ok(made.length > 0)
+    const made = labels.trim().split('\n')
+    assert.ok(made.length > 1)
     for (const line of made) assert.match(line, / restricted$/)
   })
 })
