@@ -164,6 +164,23 @@ const ROWS: readonly DecisionRow[] = [
     }),
   ),
   {
+    because: 'what the cluster does not let be put right is told, and clients notice nothing of it',
+    given: [inPhase('ready'), everReady],
+    seen: {
+      instance: instance('running', { refused: { reason: 'WriteRefused', message: 'The cluster refuses Service a' } }),
+      recollection: PROVEN,
+    },
+    phase: 'ready',
+    conditions: ['Ready=True/Ready', 'Reconciling=True/WriteRefused'],
+  },
+  {
+    because: 'and is not told any more once it was put right',
+    given: [inPhase('ready', 0, { Reconciling: holds('WriteRefused', 'The cluster refuses Service a') }), everReady],
+    seen: { instance: instance('running'), recollection: PROVEN },
+    phase: 'ready',
+    conditions: ['Ready=True/Ready', 'Reconciling=absent'],
+  },
+  {
     because: 'a disk that fills up is told before it is full, and changes nothing else',
     given: [inPhase('ready'), everReady],
     seen: {

@@ -53,8 +53,8 @@ const carried = (observed: Observed): Claims => {
 /** The conditions for a scene, those of expiry aside. */
 export const lifeClaims = (scene: Scene, observed: Observed): Claims => {
   const { next, stopping, found } = scene
-  if (found === undefined && next === 'ready') return { ...READY, ...room(observed) }
-  if (found === undefined && next === 'suspended') return suspended(observed)
+  if (found === undefined && next === 'ready') return { ...READY, ...room(observed), ...refused(observed) }
+  if (found === undefined && next === 'suspended') return { ...suspended(observed), ...refused(observed) }
   if (stopping) return suspending(scene, observed)
   if (next === 'ready') return unsettled(scene, observed)
   if (next === 'failed_recoverable') return failed(scene, observed)
@@ -73,6 +73,10 @@ const room = (observed: Observed): Claims => {
   const low = instance?.storage?.low ?? before?.reason === NEARLY_FULL.reason
   return low ? { StorageReady: NEARLY_FULL } : {}
 }
+
+/** Clients notice nothing; what somebody changed cannot be put right. */
+const refused = ({ instance }: Observed): Claims =>
+  instance?.refused === undefined ? {} : { Reconciling: holds(instance.refused.reason, instance.refused.message) }
 
 const suspended = (observed: Observed): Claims => {
   const { instance, environment } = observed

@@ -8,6 +8,7 @@ import { keyText, type ResourceKey } from '../../lib/model/resource.ts'
 import type { CredentialSet } from '../../runtime/credentials/credentials.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import { ConditionError } from '../host/host.ts'
+import { toldRefusal } from '../host/refused-write.ts'
 import type { Action, ActionKind } from './action.ts'
 import { apply } from './apply.ts'
 import { decide } from './decide.ts'
@@ -88,8 +89,9 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       const story = actionStory(action, environment)
       if (story !== undefined) options.events?.tell(instanceRef(environment), story)
       return more ? 'again' : 'wait'
-    } catch (error) {
-      if (!(error instanceof ConditionError)) throw error
+    } catch (thrown) {
+      const error = toldRefusal(thrown)
+      if (!(error instanceof ConditionError)) throw thrown
       const known = before.trouble?.reason === error.reason
       log[known ? 'debug' : 'warn']({ action: action.kind, err: error }, 'An action failed and will be tried again')
       recollections.set(id, withTrouble(before, action.kind, error, environment.metadata.generation, now()))
@@ -107,10 +109,11 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       recollection,
       { host, credentials, namespaces },
       { defaults, limits, nowMs: now() },
-    ).catch(async (error: unknown) => {
+    ).catch(async (thrown: unknown) => {
       // How it is cannot be told; that, and why, is.
+      const error = toldRefusal(thrown)
       if (error instanceof ConditionError) await report(store, environment, unobserved(environment, error, now()))
-      throw error
+      throw thrown
     })
     const decision = decide(observed, now(), limits)
     const reported = await report(store, environment, decision.status)

@@ -2,6 +2,7 @@
 import { type Condition, type ConditionType, conditionOf } from '../../crds/conditions.ts'
 import type { Environment } from '../../crds/environment.ts'
 import type { Phase } from '../../lib/model/environment.ts'
+import { WRITE_REFUSED } from '../host/refused-write.ts'
 import type { Action } from './action.ts'
 import type { StoryEvent } from './events.ts'
 import { isRotationDue } from './rotation.ts'
@@ -74,6 +75,7 @@ const phaseStory = (from: Phase, to: Phase, ready: Condition | undefined): reado
 /** Work that has no phase of its own: a suspend or a resume that begins. */
 const progress = (before: Environment, after: Environment): readonly StoryEvent[] => {
   const now = changedCondition('Reconciling', before, after)
+  if (now?.reason === WRITE_REFUSED) return [warning(now.reason, now.message)]
   const begins = now?.reason === 'Suspending' || now?.reason === 'Resuming' || now?.reason === 'RestartDue'
   return begins ? [normal(now.reason, now.message)] : []
 }

@@ -53,6 +53,8 @@ export interface ObservedInstance {
   readonly storage?: { readonly freeBytes: number; readonly totalBytes: number; readonly low: boolean }
   /** What is wrong with the storage while Postgres may well be running: a growth that is refused, a claim about to go. */
   readonly storageProblem?: InstanceFailure
+  /** What cannot be put right because the cluster refuses it, while Postgres may well be running. */
+  readonly refused?: InstanceFailure
   /** Failed starts in a row. */
   readonly startFailures: number
   /** After a stop: whether Postgres wrote its shutdown checkpoint. */

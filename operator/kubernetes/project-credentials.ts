@@ -19,7 +19,7 @@ export const projectCredentials = (
       try {
         return await work()
       } catch (error) {
-        if (!isStoreError(error, 'Forbidden')) throw error
+        if (!isStoreError(error, 'Forbidden') || error.refusal !== undefined) throw error
         if (waitMs === 0) await prepare(namespace, { afresh: true })
         await sleep(waitMs)
       }

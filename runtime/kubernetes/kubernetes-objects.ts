@@ -1,5 +1,5 @@
-import { isStoreError } from '../store/store-error.ts'
-import type { KubernetesApi } from './kubernetes-api.ts'
+import { isStoreError, StoreError } from '../store/store-error.ts'
+import type { ApiRequest, KubernetesApi } from './kubernetes-api.ts'
 import type { KubernetesObject, KubernetesObjects, ObjectKey, ObjectList, ObjectType } from './kubernetes-object.ts'
 import { listPages } from './list-pages.ts'
 import { collectionPath, labelSelector, objectPath } from './object-path.ts'
@@ -12,6 +12,24 @@ export const kubernetesObjects = (api: KubernetesApi, manager: string): Kubernet
     } catch (error) {
       if (isStoreError(error, 'NotFound')) return undefined
       throw error
+    }
+  }
+  /** A call that a webhook, a policy or a quota may refuse: their words do not always say what it was about. */
+  const write = async <O extends KubernetesObject>(
+    { kind }: ObjectType<O>,
+    name = '',
+    request: ApiRequest,
+  ): Promise<O> => {
+    try {
+      return await api.call<O>(request)
+    } catch (error) {
+      if (!isStoreError(error) || error.refusal === undefined) throw error
+      const { reason, message, violations, refusal } = error
+      throw new StoreError(reason, message, {
+        violations,
+        refusal: { ...refusal, object: { kind, name } },
+        cause: error,
+      })
     }
   }
   return {
@@ -28,14 +46,14 @@ export const kubernetesObjects = (api: KubernetesApi, manager: string): Kubernet
         object => ({ apiVersion: type.apiVersion, kind: type.kind, ...object }) as O,
       ),
     create: (type, object) =>
-      api.call({
+      write(type, object.metadata?.name, {
         method: 'POST',
         path: collectionPath(type, object.metadata?.namespace),
         query: { fieldManager: manager },
         body: { apiVersion: type.apiVersion, kind: type.kind, ...object },
       }),
     apply: (type, object, as = manager) =>
-      api.call({
+      write(type, object.metadata?.name, {
         method: 'PATCH',
         path: objectPath(type, keyOf(object)),
         query: { fieldManager: as, force: true },
@@ -43,7 +61,7 @@ export const kubernetesObjects = (api: KubernetesApi, manager: string): Kubernet
         body: { apiVersion: type.apiVersion, kind: type.kind, ...object },
       }),
     merge: (type, key, patch, subresource) =>
-      api.call({
+      write(type, key.name, {
         method: 'PATCH',
         path: objectPath(type, key, subresource),
         query: { fieldManager: manager },
@@ -52,7 +70,7 @@ export const kubernetesObjects = (api: KubernetesApi, manager: string): Kubernet
       }),
     delete: async (type, key, { uid, resourceVersion, gracePeriodSeconds, propagation = 'Background' }) => {
       try {
-        await api.call({
+        await write(type, key.name, {
           method: 'DELETE',
           path: objectPath(type, key),
           body: {

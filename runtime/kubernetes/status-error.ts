@@ -1,6 +1,7 @@
 /** What an API server's refusal means: its Status body → StoreError. */
 import type { Violation } from '../../lib/model/resource.ts'
 import { StoreError, type StoreErrorReason } from '../store/store-error.ts'
+import { refusalIn } from './refusal.ts'
 
 /** The body of a refusal, as far as it is read. */
 export interface Status {
@@ -49,6 +50,7 @@ const parsed = (body: string): Status => {
 export const statusError = (code: number, status: Status): StoreError =>
   new StoreError(reasonOf(code, status), status.message ?? `The Kubernetes API server answered ${code}`, {
     violations: violationsOf(status),
+    refusal: refusalIn(code, status.message ?? ''),
   })
 
 /** The StoreError of a refused request. */

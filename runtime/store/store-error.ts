@@ -11,20 +11,36 @@ export type StoreErrorReason =
   | 'TooManyRequests'
   | 'Unavailable'
 
+/** Who refused a write that the caller may make and that is sound in itself: a webhook, a policy, a quota. */
+export interface Refusal {
+  /** How and by whom, the same on every try: `denied by webhook "x"`. */
+  readonly by: string
+  /** Their own words, where they gave some. */
+  readonly words?: string
+  /** What was to be written. */
+  readonly object?: { readonly kind: string; readonly name: string }
+}
+
 /** The one error a ResourceStore throws. `Unavailable` and `TooManyRequests` may be retried as they are. */
 export class StoreError extends Error {
   readonly reason: StoreErrorReason
   readonly violations: readonly Violation[]
+  readonly refusal: Refusal | undefined
 
   constructor(
     reason: StoreErrorReason,
     message: string,
-    options: { readonly violations?: readonly Violation[]; readonly cause?: unknown } = {},
+    options: {
+      readonly violations?: readonly Violation[]
+      readonly refusal?: Refusal | undefined
+      readonly cause?: unknown
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'StoreError'
     this.reason = reason
     this.violations = options.violations ?? []
+    this.refusal = options.refusal
   }
 }
 

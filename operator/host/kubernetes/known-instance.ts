@@ -29,6 +29,8 @@ export class KnownInstance {
   /** What only a look beyond its pod tells. */
   outerFailure: InstanceFailure | undefined
   storageProblem: InstanceFailure | undefined
+  /** What the cluster refused when it was last tried to put it right. */
+  refused: InstanceFailure | undefined
   /** It is being destroyed: nothing of it is put back. */
   destroying = false
   /** What was last told to listeners. */

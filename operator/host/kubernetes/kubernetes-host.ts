@@ -22,12 +22,14 @@ import {
   type ObservedInstance,
   type SignIn,
 } from '../host.ts'
+import { toldRefusal } from '../refused-write.ts'
 import { signInOverTcp } from '../sign-in.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, objectsOf } from './cluster-world.ts'
 import { destroyInstance } from './destroy-instance.ts'
 import { growClaim, isInitialized } from './ensure-claim.ts'
 import { ensureInstance, ensureStatefulSet } from './ensure-instance.ts'
 import { Projects } from './ensure-project.ts'
+import { jittered } from './jittered.ts'
 import { isBackingOff } from './judge-pod.ts'
 import { failureOf, keepInstance } from './keep-instance.ts'
 import { tellClaim } from './keep-volume.ts'
@@ -58,6 +60,9 @@ export interface KubernetesHost extends Host {
   /** Ends everything; databases run on. */
   stopAll(): Promise<void>
 }
+
+/** How often something that the cluster refused is tried again. */
+const REFUSED_MS = 10_000
 
 /** A host on a cluster; it does nothing until `watch`. */
 export const openKubernetesHost = (options: WatchOptions): KubernetesHost => new OpenKubernetesHost(options)
@@ -257,7 +262,7 @@ class OpenKubernetesHost implements KubernetesHost {
       try {
         return await work()
       } catch (error) {
-        const forbidden = isStoreError(error, 'Forbidden')
+        const forbidden = isStoreError(error, 'Forbidden') && error.refusal === undefined
         if ((!forbidden && !isStoreError(error, 'Conflict')) || attempt >= 4) throw error
         if (forbidden && !(await this.#rebound(names.namespace, attempt))) throw error
       }
@@ -279,13 +284,31 @@ class OpenKubernetesHost implements KubernetesHost {
     const ref = refOf(key)
     if (ref === undefined) return Infinity
     const instance = this.#instance(ref)
-    const lookMs = await instance.turns.take(() => this.#retrying(instance, () => keepInstance(this.#world, instance)))
+    const lookMs = await instance.turns
+      .take(() => this.#retrying(instance, () => keepInstance(this.#world, instance)))
+      .then(
+        ms => {
+          instance.refused = undefined
+          return ms
+        },
+        (error: unknown) => this.#refused(instance, error),
+      )
     instance.looked = true
     const objects = objectsOf(this.#world, instance.names)
     const gone = objects.statefulSet === undefined && objects.pod === undefined
     if (gone && !instance.destroying && !instance.turns.busy) this.#instances.delete(ref.uid)
     await this.#tell(instance)
     return lookMs
+  }
+
+  /** What the cluster refuses is told, and tried again. @returns when @throws whatever else it is */
+  #refused(instance: KnownInstance, thrown: unknown): number {
+    const error = toldRefusal(thrown)
+    if (!(error instanceof ConditionError)) throw thrown
+    const { reason, message } = error
+    if (instance.refused?.message !== message) this.#world.log.warn({ err: thrown }, message)
+    instance.refused = { reason, message }
+    return jittered(REFUSED_MS)
   }
 
   async #tell(instance: KnownInstance): Promise<void> {
@@ -305,6 +328,7 @@ class OpenKubernetesHost implements KubernetesHost {
       answered,
       unlooked: !instance.looked,
       failure: failureOf(instance, objects.pod, this.#world.now().getTime()),
+      refused: instance.refused,
       storageProblem,
       exposure: this.#world.settings.exposure[wanted?.spec.kind ?? 'preview'],
       authorities,

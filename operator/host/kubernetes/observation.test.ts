@@ -60,6 +60,7 @@ const NOTHING: InstanceObjects = { statefulSet: undefined, pod: undefined, servi
 const FINDINGS: Findings = {
   unlooked: false,
   answered: { id: 'c1', restarts: 0 },
+  refused: undefined,
   failure: undefined,
   storageProblem: undefined,
   exposure: { type: 'None' },

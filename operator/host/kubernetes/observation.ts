@@ -25,6 +25,8 @@ export interface Findings {
   /** This process has not looked at it yet, as right after its start. */
   readonly unlooked: boolean
   readonly failure: InstanceFailure | undefined
+  /** What the cluster refused when it was last tried to put it right. */
+  readonly refused: InstanceFailure | undefined
   readonly storageProblem: InstanceFailure | undefined
   readonly exposure: Exposure
   /** PEM of the authorities that clients may trust. */
@@ -39,11 +41,15 @@ export const observationOf = (names: InstanceNames, objects: InstanceObjects, fi
   if (statefulSet === undefined && pod === undefined && (claim === undefined || isRetained(claim)))
     return { state: 'absent', initialized: false, startFailures: 0 }
   const wanted = parseWanted(annotation(statefulSet, ANNOTATIONS.wanted))
-  const state = stateOf(objects, findings)
+  const seen = stateOf(objects, findings)
+  // What it lacks is not on its way.
+  const state = seen === 'starting' && findings.refused !== undefined ? 'failed' : seen
   const lineage = annotation(claim, ANNOTATIONS.lineage)
   const stop = annotation(claim, ANNOTATIONS.lastStop)
   const image = wanted?.spec.image
-  const failure = state === 'failed' || state === 'starting' || state === 'stopping' ? findings.failure : undefined
+  const inTrouble = state === 'failed' || state === 'starting' || state === 'stopping'
+  const failure = inTrouble ? (findings.failure ?? findings.refused) : undefined
+  const refused = inTrouble ? undefined : findings.refused
   return {
     state,
     initialized: isInitialized(claim),
@@ -52,6 +58,7 @@ export const observationOf = (names: InstanceNames, objects: InstanceObjects, fi
     ...(lineage === undefined ? {} : { lineage }),
     ...(failure === undefined ? {} : { failure }),
     ...(findings.storageProblem === undefined ? {} : { storageProblem: findings.storageProblem }),
+    ...(refused === undefined ? {} : { refused }),
     startFailures: failedStarts(pod, findings),
     ...(claim === undefined || isRetained(claim) ? {} : { deletionPolicy: policyOf(claim) ?? 'untold' }),
     ...(state === 'stopped' && stop !== undefined ? { cleanStop: stop === 'clean' } : {}),
