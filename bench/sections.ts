@@ -33,6 +33,17 @@ export const SECTIONS: readonly Section[] = [
       ['docker', 'podman', 'buildah'].some(isThere) ? undefined : 'it needs docker, podman or buildah to build images',
   },
   {
+    title: 'Kubernetes at scale',
+    script: 'kubernetes-scale.ts',
+    table: true,
+    about:
+      'Environments on a real API server with its real controllers; pods, volumes, network and servers are played by a process of their own, and the operator is a process as in production. Calls and latencies are from the audit log. By hand: `node bench/kubernetes-scale.ts --environments 2000` (or 10000).',
+    missing: () =>
+      process.env['SERVICE_BENCH_API_KUBECONFIG'] === undefined
+        ? 'it needs an API-only cluster of its own: SERVICE_BENCH_API_KUBECONFIG, with its audit log in SERVICE_TEST_API_AUDIT_LOG'
+        : undefined,
+  },
+  {
     title: 'Server CPU of GET environment',
     script: 'get-environment.ts',
     table: false,

@@ -3,6 +3,7 @@ import type { Environment } from '../../crds/environment.ts'
 import type { CredentialOwner, CredentialSet, Credentials } from '../../runtime/credentials/credentials.ts'
 import type { Host, InstanceRef, SignIn } from '../host/host.ts'
 import { identityMatches } from './checks/identity-matches.ts'
+import { areSettingsApplied } from './checks/settings-applied.ts'
 import { concernOf } from './decide.ts'
 import type { DefaultFigures } from './defaults.ts'
 import { type Wanted, wantedOf } from './defaults.ts'
@@ -64,7 +65,10 @@ export const observe = async (
 
   const instance = await host.observe(instanceRef(environment))
   const known = withObservation(recollection, environment, instance)
-  if (!needsProof(environment, wanted.suspended, known, settings))
+  const changes =
+    environment.status?.phase === 'ready' && !areSettingsApplied({ environment, wanted, recollection: known })
+  // A sign-in would prove what is about to change; it is proven after that.
+  if (changes || !needsProof(environment, wanted.suspended, known, settings))
     return unread({ ...seen, instance, recollection: known })
 
   // Something that starts is looked at often.

@@ -154,12 +154,12 @@ export class Controller {
       observer?.reconciled(outcome, this.#clock.now() - startedAt)
       this.queue.done(item.key)
     })
-    const waited = new AbortController()
-    const hung = sleep(this.#clock, deadlineMs + GRACE_MS, waited.signal).then(() => 'hung' as const)
+    const { promise: hung, resolve: giveUp } = Promise.withResolvers<'hung'>()
+    const cancelGrace = this.#clock.after(deadlineMs + GRACE_MS, () => giveUp('hung'))
     if ((await Promise.race([ended, hung])) === 'hung')
       // Its key stays locked, so that it never runs twice at once; other keys go on.
       log.error({ deadlineMs }, 'A reconcile ignores its deadline: its worker goes on without it')
-    waited.abort()
+    cancelGrace()
   }
 
   /** Never rejects. */

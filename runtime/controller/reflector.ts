@@ -221,18 +221,19 @@ export class Reflector<R extends Resource> {
 
   /** The promise's value; SILENCE after `ms`; undefined once stopped. What comes later is dropped. */
   async #within<T>(promise: Promise<T>, ms: number): Promise<T | typeof SILENCE | undefined> {
-    const signal = this.#stop.signal
-    const ended = new AbortController()
+    const { signal } = this.#stop
     promise.catch(() => undefined)
+    if (signal.aborted) return undefined
+    // For every event of every kind: a timer and a listener, and nothing dearer.
+    const { promise: end, resolve } = Promise.withResolvers<typeof SILENCE | undefined>()
+    const stopped = (): void => resolve(undefined)
+    const cancel = this.#clock.after(ms, () => resolve(SILENCE))
+    signal.addEventListener('abort', stopped)
     try {
-      return await Promise.race([
-        promise,
-        sleep(this.#clock, ms, AbortSignal.any([signal, ended.signal])).then(() =>
-          signal.aborted ? undefined : SILENCE,
-        ),
-      ])
+      return await Promise.race([promise, end])
     } finally {
-      ended.abort()
+      cancel()
+      signal.removeEventListener('abort', stopped)
     }
   }
 }

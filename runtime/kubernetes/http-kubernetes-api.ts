@@ -265,16 +265,14 @@ export class HttpKubernetesApi implements KubernetesApi {
 
 /** The promise's value. @throws when the signal aborts first; what comes later is dropped */
 const before = async <T>(signal: AbortSignal, promise: Promise<T>): Promise<T> => {
-  const settled = new AbortController()
   promise.catch(() => undefined)
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const abort = (): void => reject(new Error('the sign-in took too long'))
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort)
   try {
-    return await new Promise((resolve, reject) => {
-      const abort = (): void => reject(new Error('the sign-in took too long'))
-      if (signal.aborted) abort()
-      signal.addEventListener('abort', abort, { signal: settled.signal })
-      promise.then(resolve, reject)
-    })
+    return await Promise.race([promise, late])
   } finally {
-    settled.abort()
+    signal.removeEventListener('abort', abort)
   }
 }

@@ -22,6 +22,9 @@ export interface AuditLine {
   readonly at: number
 }
 
+const CHUNK = 4 << 20
+const NEWLINE = 10
+
 interface AuditEvent {
   readonly stage: string
   readonly verb: string
@@ -95,19 +98,28 @@ export class AuditLog {
 
   /** Every ended request since then, in the order of their ends. @throws Error when the file was rotated meanwhile */
   lines(): AuditLine[] {
+    return [...this.each()]
+  }
+
+  /** The same, one by one: of a long run they fit no memory. */
+  *each(): Generator<AuditLine> {
     const file = openSync(this.#path, 'r')
     try {
       const { size } = fstatSync(file)
       if (size < this.#begin) throw new Error(`${this.#path} was rotated: what came before is lost`)
-      const text = Buffer.alloc(size - this.#begin)
-      readSync(file, text, 0, text.length, this.#begin)
-      return text
-        .toString()
-        .split('\n')
-        .slice(0, -1)
-        .map(line => JSON.parse(line) as AuditEvent)
-        .filter(({ stage }) => stage === 'ResponseComplete')
-        .map(lineOf)
+      const chunk = Buffer.alloc(CHUNK)
+      let rest: Buffer = Buffer.alloc(0)
+      for (let at = this.#begin; at < size; ) {
+        const read = readSync(file, chunk, 0, Math.min(CHUNK, size - at), at)
+        at += read
+        const bytes = Buffer.concat([rest, chunk.subarray(0, read)])
+        const end = bytes.lastIndexOf(NEWLINE) + 1
+        rest = bytes.subarray(end)
+        for (const text of bytes.subarray(0, end).toString().split('\n').slice(0, -1)) {
+          const event = JSON.parse(text) as AuditEvent
+          if (event.stage === 'ResponseComplete') yield lineOf(event)
+        }
+      }
     } finally {
       closeSync(file)
     }

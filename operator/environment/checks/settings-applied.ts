@@ -1,5 +1,6 @@
 import type { Figures } from '../defaults.ts'
 import { figuresText } from '../defaults.ts'
+import type { Observed } from '../observed.ts'
 import { startAction } from '../start-action.ts'
 import type { Check } from './check.ts'
 
@@ -8,11 +9,10 @@ import type { Check } from './check.ts'
  * attempt, which also makes it try at once; in `ready` only when figures changed.
  */
 export const settingsApplied: Check = observed => {
-  const { environment, wanted, recollection } = observed
+  if (areSettingsApplied(observed)) return undefined
+  const { environment, wanted } = observed
   const ready = environment.status?.phase === 'ready'
   const inForce = ready ? environment.status.resources : undefined
-  const applied = recollection.startedWith ?? (inForce === undefined ? undefined : figuresText(inForce))
-  if (applied === figuresText(wanted.figures)) return undefined
   const restart = ready && inForce !== undefined && needsRestart(inForce, wanted.figures)
   return {
     reason: restart ? 'RestartDue' : 'Starting',
@@ -20,6 +20,17 @@ export const settingsApplied: Check = observed => {
     repair: startAction(observed),
     outage: restart,
   }
+}
+
+/** Whether the host was asked for the figures that are wanted. */
+export const areSettingsApplied = ({
+  environment: { status },
+  wanted,
+  recollection: { startedWith },
+}: Pick<Observed, 'environment' | 'wanted' | 'recollection'>): boolean => {
+  const inForce = status?.phase === 'ready' ? status.resources : undefined
+  const applied = startedWith ?? (inForce === undefined ? undefined : figuresText(inForce))
+  return applied === figuresText(wanted.figures)
 }
 
 /** A disk grows under a running Postgres; everything else is read at its start. */
