@@ -1,6 +1,6 @@
-/** What the models of email links and invitations run against: the commands of two replicas on one database, and their letters. */
+/** What the models of the login run against: the commands of two replicas on one database, and their letters. */
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import fc, { type AsyncCommand } from 'fast-check'
 import type { OpenCall } from '../apiserver/commands/call.ts'
 import type { InvitationDependencies } from '../apiserver/commands/create-invitation.ts'
@@ -13,9 +13,15 @@ import { DomainError } from '../lib/errors/domain-error.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import { type CommandWorld, commandWorld } from './command-world.ts'
 
+/** The hash of a password as the models make it, in the form of a real one. */
+export const quickHash = (password: string): string => {
+  const digest = createHash('sha256').update(password).digest('base64').replaceAll('=', '')
+  return `$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$${digest}`
+}
 /** Takes no time: how passwords are hashed is not what these models are about. */
 const QUICK_HASHER = {
-  hash: async () => '$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g',
+  hash: async (password: string) => quickHash(password),
+  fits: async (password: string, hash: string | undefined) => hash === quickHash(password),
 } as unknown as LoginDependencies['hasher']
 
 export interface MailWorld extends CommandWorld {
@@ -34,6 +40,7 @@ export const mailWorld = async (): Promise<MailWorld> => {
   const sealer = createSealer({ current: randomBytes(32) })
   const mailbox: Mailbox = { sealer, wake: () => undefined }
   const codeKey = randomBytes(32)
+  const rotationKey = randomBytes(32)
   const second = world.secondProcess()
   const login = (database: Database): LoginDependencies => ({
     database,
@@ -41,7 +48,7 @@ export const mailWorld = async (): Promise<MailWorld> => {
     hasher: QUICK_HASHER,
     sealer,
     settings: {
-      sessions: { idle: 7200, absolute: 43_200, rotate: 900, rotationKey: randomBytes(32) },
+      sessions: { idle: 7200, absolute: 43_200, rotate: 900, rotationKey },
       lockout: { maxFailures: 10, windowSeconds: 900, lockoutSeconds: 900 },
       consoleUrl: '',
       codeKey,

@@ -1,0 +1,399 @@
+import assert from 'node:assert/strict'
+import fc, { type AsyncCommand } from 'fast-check'
+import { nextSessionToken } from '../../lib/credentials/session-token.ts'
+import { sized } from '../../testkit/full.ts'
+import { type At, callOf, type ModelAccount, modelAccount, sessionsOf, setDisabled } from '../../testkit/login-model.ts'
+import { type MailWorld, mailWorld, openCallOf, outcomeOf, runSequences } from '../../testkit/mail-model.ts'
+import type { Authenticated } from '../auth/authenticate/authenticator.ts'
+import { changePassword } from '../commands/login/change-password.ts'
+import { revokeOtherSessions, revokeSession, signOut } from '../commands/login/end-sessions.ts'
+import { signIn } from '../commands/login/sign-in.ts'
+
+const [IDLE, ABSOLUTE, ROTATE, GRACE, TOUCH] = [7200, 43_200, 900, 60, 60]
+
+interface Token {
+  readonly text: string
+  /** When the next one came; undefined: it is the one in force. */
+  replacedAt?: number
+}
+
+interface Session {
+  readonly id: string
+  readonly begunAt: number
+  readonly tokens: Token[]
+  usedAt: number
+  rotatedAt: number
+}
+
+/** What is true of one account, in seconds of its own clock. */
+interface Model {
+  now: number
+  password: string
+  passwords: number
+  disabled: boolean
+  /** Those that nobody ended; they may be over by themselves. */
+  sessions: Session[]
+  /** Tokens of those that were ended. */
+  ended: string[]
+  reuses: number
+}
+
+interface Real {
+  readonly world: MailWorld
+  readonly account: ModelAccount
+  readonly find: (at: At, token: string) => Promise<Authenticated | undefined>
+}
+
+type Step = AsyncCommand<Model, Real>
+const NEXT = 'Svc-Session-Token'
+
+const isOver = ({ now, disabled }: Model, session: Session): boolean =>
+  disabled || now - session.usedAt >= IDLE || now - session.begunAt >= ABSOLUTE
+const end = (model: Model, ...sessions: readonly Session[]): void => {
+  model.ended.push(...sessions.flatMap(({ tokens }) => tokens.map(({ text }) => text)))
+  model.sessions = model.sessions.filter(each => !sessions.includes(each))
+}
+const inForce = ({ tokens }: Session): Token => tokens.at(-1)!
+const rotate = (model: Model, real: Real, session: Session): void => {
+  const { text } = inForce(session)
+  const { rotationKey } = real.world.login[0].settings.sessions
+  inForce(session).replacedAt = model.now
+  session.tokens.push({ text: nextSessionToken(rotationKey, text, session.tokens.length - 1).token })
+  session.rotatedAt = model.now
+}
+
+/** A token to be used: of one of the sessions, so many generations ago; or one of an ended session. */
+interface Pick {
+  readonly session: number
+  readonly back: number
+}
+const pickedOf = (model: Model, { session: at, back }: Pick): { session: Session; token: Token } | undefined => {
+  const session = model.sessions[at % Math.max(1, model.sessions.length)]
+  return session && { session, token: session.tokens.at(-1 - Math.min(back, session.tokens.length - 1))! }
+}
+
+/** What the model says of a use; undefined: it is refused. Notes what the use changes. */
+const use = (
+  model: Model,
+  real: Real,
+  session: Session,
+  token: Token,
+): { readonly next: string | undefined } | undefined => {
+  if (isOver(model, session)) return undefined
+  const { replacedAt } = token
+  if (replacedAt !== undefined && model.now - replacedAt >= GRACE) {
+    model.reuses++
+    end(model, session)
+    return undefined
+  }
+  if (model.now - session.usedAt >= TOUCH) session.usedAt = model.now
+  if (replacedAt === undefined && model.now - session.rotatedAt >= ROTATE) rotate(model, real, session)
+  if (token.replacedAt === undefined) return { next: undefined }
+  return { next: session.tokens[session.tokens.indexOf(token) + 1]!.text }
+}
+const assertSame = (
+  found: Authenticated | undefined,
+  expected: { readonly next: string | undefined } | undefined,
+  session: Session,
+): void => {
+  assert.equal(found?.principal.credentialId, expected && session.id)
+  assert.equal(found?.headers?.[NEXT], expected?.next)
+}
+const assertReuses = async (model: Model, { world, account }: Real): Promise<void> => {
+  const sql = `select count(*)::int as n from account_events where type = 'session_reuse' and user_id = $1`
+  const row = await world.deps.database.row<{ n: number }>(sql, [account.userId])
+  assert.equal(row?.n, model.reuses, 'a reuse is noted once')
+}
+/** The principal of a session that may act; judged by the model too. */
+const actAs = async (model: Model, real: Real, at: At, pick: Pick) => {
+  const picked = pickedOf(model, pick)
+  if (picked === undefined) return undefined
+  const { session, token } = picked
+  const found = await real.find(at, token.text)
+  assertSame(found, use(model, real, session, token), session)
+  return found && { session, token, principal: found.principal }
+}
+const begin = async (model: Model, real: Real, at: At, password: string): Promise<number | string> => {
+  const { email } = real.account
+  let begun: Session | undefined
+  const answer = await outcomeOf(
+    signIn(real.world.login[at], openCallOf(), { email, password }).then(reply => {
+      assert.ok(reply.body !== undefined && !Buffer.isBuffer(reply.body))
+      const tokens = [{ text: reply.body.token }]
+      const { now } = model
+      begun = { id: reply.body.session.session_id, begunAt: now, tokens, usedAt: now, rotatedAt: now }
+      return reply
+    }),
+  )
+  if (begun !== undefined) model.sessions.push(begun)
+  return answer
+}
+
+class Begin implements Step {
+  readonly at: At
+  readonly isRight: boolean
+  constructor(at: At, isRight: boolean) {
+    this.at = at
+    this.isRight = isRight
+  }
+  check = (): boolean => true
+  toString = (): string => `sign in at ${this.at}, ${this.isRight ? 'right' : 'wrong'}`
+  async run(model: Model, real: Real): Promise<void> {
+    const password = this.isRight ? model.password : 'another password of old'
+    const answer = await begin(model, real, this.at, password)
+    assert.equal(answer, this.isRight && !model.disabled ? 200 : 'invalid_credentials')
+  }
+}
+
+class Use implements Step {
+  readonly at: At
+  readonly pick: Pick
+  constructor(at: At, pick: Pick) {
+    this.at = at
+    this.pick = pick
+  }
+  check = ({ sessions }: Readonly<Model>): boolean => sessions.length > 0
+  toString = (): string => `use ${JSON.stringify(this.pick)} at ${this.at}`
+  async run(model: Model, real: Real): Promise<void> {
+    await actAs(model, real, this.at, this.pick)
+    await assertReuses(model, real)
+  }
+}
+
+class UseEnded implements Step {
+  readonly at: At
+  constructor(at: At) {
+    this.at = at
+  }
+  check = ({ ended }: Readonly<Model>): boolean => ended.length > 0
+  toString = (): string => `use whatever was ended, at ${this.at}`
+  async run(model: Model, real: Real): Promise<void> {
+    const found = await Promise.all(model.ended.slice(-6).map(token => real.find(this.at, token)))
+    assert.ok(found.every(each => each === undefined))
+  }
+}
+
+class UseTogether implements Step {
+  readonly pick: Pick
+  constructor(pick: Pick) {
+    this.pick = pick
+  }
+  check = ({ sessions }: Readonly<Model>): boolean => sessions.length > 0
+  toString = (): string => `four uses of ${JSON.stringify(this.pick)} at the same moment, on two replicas`
+  async run(model: Model, real: Real): Promise<void> {
+    const { session, token } = pickedOf(model, this.pick)!
+    const found = await Promise.all(([0, 1, 0, 1] as const).map(at => real.find(at, token.text)))
+    const expected = use(model, real, session, token)
+    for (const each of found) assertSame(each, expected, session)
+    await assertReuses(model, real)
+  }
+}
+
+class SignOut implements Step {
+  readonly at: At
+  readonly pick: Pick
+  readonly isRaced: boolean
+  constructor(at: At, pick: Pick, isRaced: boolean) {
+    this.at = at
+    this.pick = pick
+    this.isRaced = isRaced
+  }
+  check = ({ sessions }: Readonly<Model>): boolean => sessions.length > 0
+  toString = (): string =>
+    `sign ${JSON.stringify(this.pick)} out at ${this.at}${this.isRaced ? ', used meanwhile' : ''}`
+  async run(model: Model, real: Real): Promise<void> {
+    const actor = await actAs(model, real, this.at, this.pick)
+    if (actor === undefined) return
+    const using = this.isRaced ? real.find(this.at === 0 ? 1 : 0, inForce(actor.session).text) : undefined
+    assert.equal(await outcomeOf(signOut(real.world.login[this.at], callOf(actor.principal))), 204)
+    await using
+    end(model, actor.session)
+    assert.equal(await real.find(0, inForce(actor.session).text), undefined)
+  }
+}
+
+class EndOthers implements Step {
+  readonly at: At
+  readonly pick: Pick
+  readonly one: number | undefined
+  constructor(at: At, pick: Pick, one: number | undefined) {
+    this.at = at
+    this.pick = pick
+    this.one = one
+  }
+  check = ({ sessions }: Readonly<Model>): boolean => sessions.length > 0
+  toString = (): string => `${JSON.stringify(this.pick)} ends ${this.one ?? 'all others'} at ${this.at}`
+  async run(model: Model, real: Real): Promise<void> {
+    const actor = await actAs(model, real, this.at, this.pick)
+    if (actor === undefined) return
+    const call = callOf(actor.principal)
+    if (this.one !== undefined) {
+      const other = model.sessions[this.one % model.sessions.length]!
+      assert.equal(await outcomeOf(revokeSession(real.world.login[this.at], call, other.id)), 204)
+      end(model, other)
+      return
+    }
+    const others = model.sessions.filter(each => each !== actor.session)
+    const reply = await revokeOtherSessions(real.world.login[this.at], call)
+    assert.deepEqual(reply.body, { revoked: others.length })
+    end(model, ...others)
+  }
+}
+
+class ChangePassword implements Step {
+  readonly at: At
+  readonly pick: Pick
+  readonly isRight: boolean
+  constructor(at: At, pick: Pick, isRight: boolean) {
+    this.at = at
+    this.pick = pick
+    this.isRight = isRight
+  }
+  check = ({ sessions }: Readonly<Model>): boolean => sessions.length > 0
+  toString = (): string => `${JSON.stringify(this.pick)} changes the password at ${this.at}, ${this.isRight}`
+  async run(model: Model, real: Real): Promise<void> {
+    const actor = await actAs(model, real, this.at, this.pick)
+    if (actor === undefined) return
+    const { session, token, principal } = actor
+    const body = {
+      current_password: this.isRight ? model.password : 'no password of mine',
+      new_password: `seven wet stones at pier ${++model.passwords}`,
+    }
+    let next: string | undefined
+    const answer = await outcomeOf(
+      changePassword(real.world.login[this.at], callOf(principal), body).then(reply => {
+        next = reply.headers?.[NEXT]
+        return reply
+      }),
+    )
+    assert.equal(answer, this.isRight ? 204 : 'invalid_credentials')
+    if (!this.isRight) return
+    model.password = body.new_password
+    end(model, ...model.sessions.filter(each => each !== session))
+    if (token.replacedAt === undefined) rotate(model, real, session)
+    assert.equal(next, session.tokens[session.tokens.indexOf(token) + 1]!.text)
+  }
+}
+
+/** Whoever signs in with the old password, or changes it too, while it is changed: of all that at most one session is left. */
+class ChangeRace implements Step {
+  readonly pick: Pick
+  readonly other: number | 'sign-in'
+  constructor(pick: Pick, other: number | 'sign-in') {
+    this.pick = pick
+    this.other = other
+  }
+  check = ({ sessions, disabled }: Readonly<Model>): boolean => sessions.length > 0 && !disabled
+  toString = (): string => `${JSON.stringify(this.pick)} changes the password against ${this.other}`
+  async run(model: Model, real: Real): Promise<void> {
+    const one = await actAs(model, real, 0, { ...this.pick, back: 0 })
+    if (one === undefined) return
+    const two = this.other === 'sign-in' ? undefined : await actAs(model, real, 1, { session: this.other, back: 0 })
+    if (two === undefined && this.other !== 'sign-in') return
+    const old = model.password
+    const change = (at: At, actor: NonNullable<typeof one>, password: string) =>
+      outcomeOf(
+        changePassword(real.world.login[at], callOf(actor.principal), {
+          current_password: old,
+          new_password: password,
+        }),
+      )
+    const [first, second] = [
+      `nine dry logs at mill ${++model.passwords}`,
+      `four grey mugs on shelf ${++model.passwords}`,
+    ]
+    const before = model.sessions.length
+    const answers = await Promise.all([
+      change(0, one, first),
+      two === undefined ? begin(model, real, 1, old) : change(1, two, second),
+    ])
+    if (two === undefined) {
+      assert.equal(answers[0], 204)
+      assert.ok([200, 'invalid_credentials'].includes(answers[1]), String(answers[1]))
+      assert.equal(model.sessions.length, before + (answers[1] === 200 ? 1 : 0))
+    } else assert.deepEqual(answers.map(String).sort(), ['204', 'invalid_credentials'])
+    const winner = answers[0] === 204 ? one : two!
+    model.password = answers[0] === 204 ? first : second
+    end(model, ...model.sessions.filter(each => each !== winner.session))
+    if (winner.token.replacedAt === undefined) rotate(model, real, winner.session)
+    for (const token of model.ended.slice(-2)) assert.equal(await real.find(0, token), undefined)
+  }
+}
+
+class Disable implements Step {
+  readonly disabled: boolean
+  constructor(disabled: boolean) {
+    this.disabled = disabled
+  }
+  check = (model: Readonly<Model>): boolean => model.disabled !== this.disabled
+  toString = (): string => (this.disabled ? 'the user is disabled' : 'the user is enabled')
+  async run(model: Model, { world, account }: Real): Promise<void> {
+    await setDisabled(world, account, this.disabled)
+    model.disabled = this.disabled
+  }
+}
+
+class Pass implements Step {
+  readonly seconds: number
+  constructor(seconds: number) {
+    this.seconds = seconds
+  }
+  check = (): boolean => true
+  toString = (): string => `${this.seconds} s pass`
+  async run(model: Model, { world, account }: Real): Promise<void> {
+    await world.deps.database.rows(
+      `with s as (update sessions set created_at = created_at - make_interval(secs => $2), last_used_at = last_used_at - make_interval(secs => $2),
+           rotated_at = rotated_at - make_interval(secs => $2), authenticated_at = authenticated_at - make_interval(secs => $2)
+         where user_id = $1 returning id)
+       update session_tokens t set replaced_at = replaced_at - make_interval(secs => $2) from s where t.session_id = s.id`,
+      [account.userId, this.seconds],
+    )
+    model.now += this.seconds
+  }
+}
+
+describe('sessions, against a model', () => {
+  let world: MailWorld
+  before(async () => {
+    world = await mailWorld()
+  })
+  after(() => world.stop())
+
+  it('do what the model says, whatever is asked in whichever order, on two replicas', async () => {
+    const at = fc.constantFrom<At>(0, 1)
+    const pick = fc.record({ session: fc.nat(3), back: fc.constantFrom(0, 0, 0, 1, 2) })
+    const commands = [
+      at.map(each => new Begin(each, true)),
+      at.map(each => new Begin(each, true)),
+      at.map(each => new Begin(each, false)),
+      fc.tuple(at, pick).map(([each, picked]) => new Use(each, picked)),
+      fc.tuple(at, pick).map(([each, picked]) => new Use(each, picked)),
+      pick.map(picked => new UseTogether(picked)),
+      pick.map(picked => new UseTogether(picked)),
+      at.map(each => new UseEnded(each)),
+      fc.tuple(at, pick, fc.boolean()).map(([each, picked, raced]) => new SignOut(each, picked, raced)),
+      fc
+        .tuple(at, pick, fc.option(fc.nat(3), { nil: undefined }))
+        .map(([each, picked, one]) => new EndOthers(each, picked, one)),
+      fc.tuple(at, pick, fc.boolean()).map(([each, picked, right]) => new ChangePassword(each, picked, right)),
+      fc
+        .tuple(pick, fc.oneof(fc.nat(3), fc.constant<'sign-in'>('sign-in')))
+        .map(([picked, other]) => new ChangeRace(picked, other)),
+      fc.boolean().map(disabled => new Disable(disabled)),
+      // No sum of a few of them comes just below a limit.
+      ...Array.from({ length: 3 }, () => fc.constantFrom(40, 70, 950, 950, 3700, 7300, 43_300).map(s => new Pass(s))),
+    ]
+    const find = sessionsOf(world)
+    const start = async () => {
+      const password = 'one red kite over the moor'
+      const account = await modelAccount(world, password)
+      const model: Model = { now: 0, password, passwords: 0, disabled: false, sessions: [], ended: [], reuses: 0 }
+      const real: Real = { world, account, find }
+      await begin(model, real, 0, password)
+      return { model, real }
+    }
+    const sequences = sized(300, 10_000)
+    const steps = await runSequences(commands, start, sequences, 8)
+    assert.ok(steps > sequences)
+  }).timeout(300_000)
+})

@@ -1,0 +1,70 @@
+/** What the models of sessions, tokens and resets share: accounts of their own, and credentials judged as the rim judges them. */
+import { randomUUID } from 'node:crypto'
+import type { Authenticated, Authenticator } from '../apiserver/auth/authenticate/authenticator.ts'
+import { sessions } from '../apiserver/auth/authenticate/session.ts'
+import type { LastUsed } from '../apiserver/auth/last-used.ts'
+import type { Call, Principal } from '../apiserver/commands/call.ts'
+import { touchUsed } from '../apiserver/store/credentials.ts'
+import { tokenDigest } from '../lib/credentials/token.ts'
+import { newId } from '../lib/model/time-ordered-id.ts'
+import { silentLog } from '../runtime/log/log.ts'
+import { type MailWorld, openCallOf, quickHash } from './mail-model.ts'
+
+/** Which of two replicas. */
+export type At = 0 | 1
+
+export interface ModelAccount {
+  readonly userId: string
+  readonly email: string
+}
+
+/** An account with a password, made in one statement. */
+export const modelAccount = async (
+  { deps }: MailWorld,
+  password: string,
+  { isOperator = false } = {},
+): Promise<ModelAccount> => {
+  const account = { userId: newId('usr'), email: `${randomUUID()}@example.com` }
+  await deps.database.rows(
+    `with u as (insert into users (user_id, email, name, is_operator) values ($1, $2, 'Ada', $3) returning user_id)
+     insert into passwords (user_id, hash) select user_id, $4 from u`,
+    [account.userId, account.email, isOperator, quickHash(password)],
+  )
+  return account
+}
+
+/** Disables an account, or enables it again. */
+export const setDisabled = async ({ deps }: MailWorld, { userId }: ModelAccount, disabled: boolean): Promise<void> => {
+  const sql = 'update users set disabled_at = case when $2 then now() end where user_id = $1'
+  await deps.database.rows(sql, [userId, disabled])
+}
+
+/** A call of somebody who was let in. */
+export const callOf = (principal: Principal, more: Partial<Call> = {}): Call => ({
+  ...openCallOf(),
+  pathParams: {},
+  idempotencyKey: randomUUID(),
+  fingerprint: Buffer.alloc(0),
+  ...more,
+  principal,
+})
+
+/** Looks a session's token up at a replica. That it was used is written before this returns, where it is worth it. */
+export const sessionsOf = (world: MailWorld): ((at: At, token: string) => Promise<Authenticated | undefined>) => {
+  const marked: [At, string][] = []
+  const open = (at: At): Authenticator => {
+    const { database, settings } = world.login[at]
+    const lastUsed = { mark: (_table: string, id: string) => void marked.push([at, id]) } as unknown as LastUsed
+    return sessions(database, lastUsed, settings.sessions, silentLog)
+  }
+  const authenticators = [open(0), open(1)] as const
+  return async (at, token) => {
+    const found = await authenticators[at].find({ token, digest: tokenDigest(token) }, undefined)
+    const id = found?.principal.credentialId
+    const used = marked.findIndex(([, each]) => each === id)
+    if (used === -1 || id === undefined) return found
+    marked.splice(used, 1)
+    await world.login[at].database.transaction(sql => touchUsed(sql, 'sessions', [id]))
+    return found
+  }
+}
