@@ -82,6 +82,10 @@ const PASSING = new Set([
   'controller-revision-hash',
 ])
 
+/** Where nodes are played, the scheduler finds no place for a pod that has one: who says so last is a matter of moments. */
+const isSchedulers = (item: unknown): boolean =>
+  typeof item === 'object' && item !== null && 'type' in item && item.type === 'PodScheduled'
+
 /**
  * Objects as they would be in every run: passing fields out, words of this run replaced, contents of Secrets reduced to
  * their names.
@@ -98,7 +102,7 @@ export const normalized = (
   }
   const plain = (value: unknown): unknown => {
     if (typeof value === 'string') return named(value)
-    if (Array.isArray(value)) return value.map(plain)
+    if (Array.isArray(value)) return value.filter(item => !isSchedulers(item)).map(plain)
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
       Object.entries(value)

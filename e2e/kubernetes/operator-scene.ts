@@ -7,6 +7,7 @@ import { environmentType } from '../../crds/environment-type.ts'
 import { instanceName, shortUid } from '../../crds/metadata.ts'
 import type { Claim } from '../../operator/host/kubernetes/object-types.ts'
 import { claims } from '../../operator/host/kubernetes/object-types.ts'
+import { atEnd } from '../../testkit/at-end.ts'
 import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
 import { FakedEnvironment } from './faked-environment.ts'
@@ -24,6 +25,10 @@ export class OperatorScene {
   readonly #made: FakedEnvironment[] = []
 
   private constructor(faked: FakedCluster, operator: OperatorProcess, end: () => Promise<void>) {
+    // Also where `stop` finds a fault before it comes to that: a test run ends only without children.
+    atEnd(async () => {
+      await operator.stop('SIGKILL')
+    })
     this.faked = faked
     this.operator = operator
     this.kubectl = kubectlOn(faked.cluster.kubeconfig)
