@@ -178,9 +178,7 @@ describe('kubectl alone', function () {
     const path = `--raw=/apis/events.k8s.io/v1/namespaces/${namespace}/events?fieldSelector=${about}`
     for (const until = Date.now() + 10_000; ; ) {
       const { items } = JSON.parse(await kubectl('get', path)) as { items: { reason: string; eventTime: string }[] }
-      const told = items.sort((a, b) => (a.eventTime < b.eventTime ? -1 : 1)).map(({ reason }) => reason)
-      // A busy kubelet may take its time with the pod, which is told too.
-      const reasons = told.filter(reason => reason !== 'PodNotEnding')
+      const reasons = items.sort((a, b) => (a.eventTime < b.eventTime ? -1 : 1)).map(({ reason }) => reason)
       if (reasons.slice(-2).join() === 'Deleting,DataRemoved') break
       assert.ok(Date.now() < until, reasons.join(', '))
       await sleep(250)
