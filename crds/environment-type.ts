@@ -19,6 +19,7 @@ export const environmentKind: KindDefinition<Environment> = {
     // Not of type date: that prints how long ago, and this lies ahead.
     { name: 'Expires', jsonPath: '.status.expiresAt' },
     { name: 'Age', jsonPath: '.metadata.creationTimestamp', type: 'date' },
+    { name: 'Node', jsonPath: '.status.node', wide: true },
     { name: 'Data mode', jsonPath: '.spec.dataMode', wide: true },
     { name: 'Endpoint', jsonPath: '.status.endpoint.host', wide: true },
     { name: 'Reason', jsonPath: readyCondition('reason'), wide: true },

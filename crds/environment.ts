@@ -134,6 +134,7 @@ const statusFields = z.object({
     .describe('The spec.credentialsRotation that was last served: the stored passwords are of after it'),
   expiresAt: timestamp.optional().describe('The expiry in force'),
   graceUntil: timestamp.optional().describe('An expired preview that nothing protects: when it is deleted'),
+  node: z.string().max(253).optional().describe('The node that it runs on, or ran on last; absent where it sleeps'),
   image: z.string().max(512).optional().describe('The Postgres that runs, or ran last'),
   lineage: z.string().max(128).optional().describe('Where the data came from: template:<key> or clone:<uid>'),
   resources: resourcesSchema.optional().describe('The figures in force'),

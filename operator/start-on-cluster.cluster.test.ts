@@ -157,8 +157,13 @@ describe('the operator on a cluster', function () {
     assert.equal(status?.resources?.memory, '512Mi')
     assert.equal(status.endpoint?.sslmode, 'verify-full')
     assert.equal(metadata.finalizers.length, 1)
+    const wide = await kubectl.must(['-n', place.namespace, 'get', 'environments', '-o', 'wide'])
+    const [heading = '', row = ''] = wide.split('\n')
+    assert.match(heading, /^NAME +PHASE +KIND +READY +EXPIRES +AGE +NODE +DATA MODE +ENDPOINT +REASON *$/)
+    assert.equal(row.slice(heading.indexOf('NODE')).split(' ')[0], faked.pods.node)
     await patch(place, { suspended: true })
     await wait(place, 'jsonpath={.status.phase}=suspended')
+    assert.equal((await get(place))?.status?.node, undefined)
     await patch(place, { suspended: false })
     await wait(place, 'condition=Ready')
     await eventually(

@@ -120,13 +120,15 @@ const factsOf = (
       everReady: true,
       attempts: undefined,
       endpoint: instance?.endpoint ?? status?.endpoint,
+      node: instance?.node,
       image: instance?.image ?? status?.image,
       lineage: instance?.lineage ?? status?.lineage,
       credentialsRotation: environment.spec.credentialsRotation ?? status?.credentialsRotation,
       resources: wanted.figures,
     }
   const attempts = status?.attempts
-  if (next === 'suspended' || next === 'ready') return { attempts: undefined }
+  if (next === 'suspended') return { attempts: undefined, ...(found === undefined ? { node: undefined } : {}) }
+  if (next === 'ready') return { attempts: undefined }
   return {
     attempts: retrying ? (attempts ?? 1) + 1 : (attempts ?? 1),
     // Nothing runs: an image that the spec names is what is tried from now on.

@@ -47,6 +47,8 @@ export interface ObservedInstance {
   /** Set once a place was given to the instance; kept for its life. */
   readonly endpoint?: Endpoint
   readonly image?: string
+  /** The node that it runs on, where there are several. */
+  readonly node?: string
   readonly lineage?: string
   readonly failure?: InstanceFailure
   /** Room for its data, where the host knows; `low` changes seldom, the figures all the time. */

@@ -47,6 +47,7 @@ export const observationOf = (names: InstanceNames, objects: InstanceObjects, fi
   const lineage = annotation(claim, ANNOTATIONS.lineage)
   const stop = annotation(claim, ANNOTATIONS.lastStop)
   const image = wanted?.spec.image
+  const node = state === 'running' ? pod?.spec?.nodeName : undefined
   const inTrouble = state === 'failed' || state === 'starting' || state === 'stopping'
   const failure = inTrouble ? (findings.failure ?? findings.refused) : undefined
   const refused = inTrouble ? undefined : findings.refused
@@ -55,6 +56,7 @@ export const observationOf = (names: InstanceNames, objects: InstanceObjects, fi
     initialized: isInitialized(claim),
     ...(objects.service === undefined ? {} : { endpoint: endpointOf(names, objects.service, findings) }),
     ...(image === undefined ? {} : { image }),
+    ...(node === undefined ? {} : { node }),
     ...(lineage === undefined ? {} : { lineage }),
     ...(failure === undefined ? {} : { failure }),
     ...(findings.storageProblem === undefined ? {} : { storageProblem: findings.storageProblem }),
