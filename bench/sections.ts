@@ -15,6 +15,12 @@ export interface Section {
 
 const isThere = (program: string): boolean => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
 
+/** Variables that are not set: those that lead to a cluster, and the word that it may be used up. */
+const unset = (...names: readonly string[]): string | undefined => {
+  const missing = names.filter(name => (process.env[name] ?? '') === '')
+  return missing.length === 0 ? undefined : `set ${missing.join(' and ')}`
+}
+
 export const SECTIONS: readonly Section[] = [
   {
     title: 'A whole single box',
@@ -22,6 +28,14 @@ export const SECTIONS: readonly Section[] = [
     table: true,
     about:
       'Through the public API, databases on disk with every flush done; `ready` includes a proven sign-in. The client polls every 10 ms.',
+  },
+  {
+    title: 'Kubernetes, on a node',
+    script: 'kubernetes-node.ts',
+    table: true,
+    about:
+      'Both charts installed by Helm, calls through the public API, images present on the node. `ready`: the operator has proven a sign-in through the Service and the operation has succeeded; “signed in”: a client has fetched the connection and has a session. The floor, in the same run: a bare StatefulSet of the same image and figures, made of the same template, to pod Ready. By hand: `BENCH_NODE=1 node bench/kubernetes-node.ts` with `KUBECONFIG` of a cluster whose environments may be deleted; `SERVICE_TEST_AUDIT_LOG` is its audit log.',
+    missing: () => unset('KUBECONFIG', 'BENCH_NODE'),
   },
   {
     title: 'Images',

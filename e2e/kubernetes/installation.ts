@@ -70,12 +70,13 @@ export const installationOn = (cluster: TestCluster, values: string): Installati
     },
     uninstall: async () => {
       const projects = ['namespaces', '--selector', 'svc.internal/project']
-      await kubectl.run(['label', ...projects, 'svc.internal/protected-'])
       await kubectl.run(['patch', 'environments', '--all', '--all-namespaces', '--type=merge', '--patch', UNPROTECTED])
       await kubectl.run(['delete', 'environments', '--all', '--all-namespaces', '--timeout=120s'])
       await helm('uninstall', RELEASE, '--wait').catch(() => undefined)
       const named = await kubectl.run(['get', ...projects, '--output', 'jsonpath={.items[*].metadata.name}'])
       for (const namespace of named.stdout.split(' ')) await dropVolumes(objects, namespace)
+      // Retained data protects a namespace; an operator that was still there would put the label back.
+      await kubectl.run(['label', ...projects, 'svc.internal/protected-'])
       await kubectl.run(['delete', ...projects, '--wait=false'])
       await kubectl.run(['delete', 'namespace', RELEASE_NAMESPACE, '--timeout=120s'])
     },

@@ -44,6 +44,8 @@ export interface Recollection {
   readonly failedSignIns: number
   readonly attempt: Attempt
   readonly trouble: Trouble | undefined
+  /** Somebody was about to delete it, and was given a moment for that. */
+  readonly deletionAwaited: boolean
   /** How long this environment rests between two looks: jittered once, so that many do not wake together. */
   readonly resyncMs: number
 }
@@ -58,6 +60,7 @@ export const blank = (uid: string, resyncMs: number, provenAtMs?: number): Recol
   failedSignIns: 0,
   attempt: { since: '', failuresBefore: 0, stopped: false },
   trouble: undefined,
+  deletionAwaited: false,
   resyncMs,
 })
 

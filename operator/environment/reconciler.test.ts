@@ -54,6 +54,22 @@ describe('the environment reconciler', () => {
     assert.deepEqual(world.calls(), [])
   })
 
+  it('says nothing of one that is about to be deleted, and goes on when nobody does', async () => {
+    const world = operatorWorld()
+    const key = await world.create({ request: { id: 'op_1', seq: 1, verb: 'create' } })
+    await world.settle(key)
+    await world.edit(key, { request: { id: 'op_2', seq: 2, verb: 'delete' } })
+    const before = world.store.writes()
+    const requeueAfterMs = await world.reconcile(key)
+    assert.equal(world.store.writes(), before)
+    assert.ok(requeueAfterMs !== undefined && requeueAfterMs <= 1_000)
+    // Whoever asked has ended between the two: it lives on.
+    world.pass(requeueAfterMs)
+    await world.reconcile(key)
+    const kept = await world.store.get(environmentType, key)
+    assert.deepEqual([kept?.status?.phase, kept?.status?.observedGeneration], ['ready', kept?.metadata.generation])
+  })
+
   it('says suspended only once no process is left, and keeps the data over a resume', async () => {
     const world = operatorWorld()
     const key = await world.create()

@@ -60,6 +60,8 @@ interface Judged {
 
 /** An action that did not have its effect by the next look is not repeated at once. */
 const REPEAT_MS = 500
+/** A request to delete is written a moment before the deletion itself. Whoever wrote it may have ended between the two. */
+const ABOUT_TO_GO_MS = 1_000
 /** Far above what any environment needs; only a decision that contradicts itself gets here. */
 const MAX_ROUNDS = 20
 
@@ -99,11 +101,15 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
     }
   }
 
-  /** Observes, decides and reports. undefined: the resource is gone. */
-  const judge = async (key: ResourceKey, id: string, log: Log): Promise<Judged | undefined> => {
+  /** Observes, decides and reports. undefined: the resource is gone; going: whoever wants that is about to delete it. */
+  const judge = async (key: ResourceKey, id: string, log: Log): Promise<Judged | 'going' | undefined> => {
     const environment = await reader.get(key)
     if (environment === undefined) return undefined
     const recollection = recall(id, environment)
+    if (isAboutToGo(environment) && !recollection.deletionAwaited) {
+      recollections.set(id, { ...recollection, deletionAwaited: true })
+      return 'going'
+    }
     const { observed, kept } = await observe(
       environment,
       recollection,
@@ -142,6 +148,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
           options.onJudged?.(key)
           return {}
         }
+        if (judged === 'going') return { requeueAfterMs: ABOUT_TO_GO_MS }
         const { observed, kept, decision, environment } = judged
         const { action, requeueAfterMs } = decision
         const moved = observed.environment.status?.phase !== environment.status?.phase
@@ -162,6 +169,12 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
     },
   }
 }
+
+/** Whatever its status said now would be refused as old. */
+const isAboutToGo = ({ spec, status, metadata }: Environment): boolean =>
+  spec.request?.verb === 'delete' &&
+  metadata.deletionTimestamp === undefined &&
+  status?.observedGeneration !== metadata.generation
 
 const tell = (before: Environment, after: Environment, metrics: PhaseGauge, log: Log): void => {
   const [from, to] = [before.status?.phase ?? 'requested', after.status?.phase ?? 'requested']
