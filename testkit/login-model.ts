@@ -1,5 +1,6 @@
 /** What the models of sessions, tokens and resets share: accounts of their own, and credentials judged as the rim judges them. */
 import { randomUUID } from 'node:crypto'
+import { accountTokens } from '../apiserver/auth/authenticate/account-token.ts'
 import type { Authenticated, Authenticator } from '../apiserver/auth/authenticate/authenticator.ts'
 import { sessions } from '../apiserver/auth/authenticate/session.ts'
 import type { LastUsed } from '../apiserver/auth/last-used.ts'
@@ -67,4 +68,14 @@ export const sessionsOf = (world: MailWorld): ((at: At, token: string) => Promis
     await world.login[at].database.transaction(sql => touchUsed(sql, 'sessions', [id]))
     return found
   }
+}
+
+/** Looks an account token up at a replica, for an organization. */
+export const accountTokensOf = (
+  world: MailWorld,
+): ((at: At, token: string, org: string) => Promise<Principal | undefined>) => {
+  const lastUsed = { mark: () => undefined } as unknown as LastUsed
+  const authenticators = world.login.map(({ database }) => accountTokens(database, lastUsed))
+  return async (at, token, org) =>
+    (await authenticators[at]?.find({ token, digest: tokenDigest(token) }, org))?.principal
 }

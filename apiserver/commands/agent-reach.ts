@@ -2,7 +2,7 @@
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { parseScope } from '../../lib/model/scope.ts'
 import { organizationNotFound } from '../auth/authorize.ts'
-import { findMember } from '../store/memberships.ts'
+import { holdMembership } from '../store/memberships.ts'
 import type { Sql } from '../store/sql.ts'
 
 export interface AgentReach {
@@ -38,10 +38,9 @@ export const organizationsNamed = ({ scopes, organizationId }: AgentReach): Read
   new Set([organizationId, ...scopes.map(text => parseScope(text)?.organizationId)].filter(id => id !== undefined))
 
 /**
- * The user has to be a member of every organization that is named: of another they learn nothing.
+ * The user has to be a member of every organization that is named, until the token is there: of another they learn nothing.
  * @throws DomainError `organization_not_found`
  */
 export const assertMember = async (sql: Sql, userId: string, reach: AgentReach): Promise<void> => {
-  for (const id of organizationsNamed(reach))
-    if ((await findMember(sql, id, userId)) === undefined) throw organizationNotFound()
+  for (const id of organizationsNamed(reach)) if (!(await holdMembership(sql, id, userId))) throw organizationNotFound()
 }

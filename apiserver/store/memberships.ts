@@ -20,6 +20,14 @@ const FIND = `select ${MEMBER} from memberships m join users u using (user_id)
 export const findMember = (sql: Sql, organizationId: string, userId: string): Promise<MemberRow | undefined> =>
   sql.row<MemberRow>(FIND, [organizationId, userId])
 
+const HOLD = `select 1 from memberships where organization_id = $1 and user_id = $2 for key share`
+/**
+ * Whether a user is a member, who is not removed until this transaction ends: what it gives them as a member is there for
+ * whoever removes them and takes it away.
+ */
+export const holdMembership = async (sql: Sql, organizationId: string, userId: string): Promise<boolean> =>
+  (await sql.row(HOLD, [organizationId, userId])) !== undefined
+
 const PUT = `with m as (
     insert into memberships (organization_id, user_id, role) values ($1, $2, $3)
     on conflict (organization_id, user_id) do update set role = excluded.role returning *)
