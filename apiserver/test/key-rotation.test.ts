@@ -10,7 +10,8 @@ import { fromAnywhere, signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 const PROGRAM = new URL('../rotate-keys.ts', import.meta.url).pathname
 const NEXT = 'svc-session-token'
 
-describe('the master key, changed while servers serve', () => {
+describe('the master key, changed while servers serve', function () {
+  this.timeout(120_000)
   let api: TestApiServer
   const fresh = randomBytes(32)
   let old: Buffer

@@ -12,7 +12,8 @@ import { MIGRATIONS_FOLDER } from '../store/migrations.ts'
 
 const MAIN = new URL('../main.ts', import.meta.url).pathname
 
-describe('the API server as a process of its own', () => {
+describe('the API server as a process of its own', function () {
+  this.timeout(120_000) // several processes a test, on a machine that may be busy
   const environmentFor = async (): Promise<Record<string, string>> => {
     const cluster = await testCluster()
     const [database, store] = [

@@ -15,7 +15,8 @@ const run = (name: string, env: Record<string, string>, ...args: string[]) =>
     ...args,
   ])
 
-describe('the programs beside the API server', () => {
+describe('the programs beside the API server', function () {
+  this.timeout(120_000)
   const databaseFor = async () => {
     const cluster = await testCluster()
     const database = await cluster.createDatabase({ owner: 'svc_owner' })
