@@ -15,6 +15,7 @@ import { apiCluster } from '../testkit/kubernetes/cluster.ts'
 import { changesIn, creationCalls, isCounted, overBudget, readsIn } from './call-budget.ts'
 import { type Figure, quantile, renderFigures, seconds } from './figure.ts'
 import { bareWrites } from './kubernetes-scale/bare-writes.ts'
+import { useBenchCluster } from './kubernetes-scale/bench-cluster.ts'
 import { changeEach, isOperatorsWrite } from './kubernetes-scale/changes.ts'
 import { coldStart } from './kubernetes-scale/cold-start.ts'
 import { Environments, makeProjects, projectsOf } from './kubernetes-scale/environments.ts'
@@ -144,9 +145,7 @@ const measure = async (path: string): Promise<void> => {
 }
 
 if (import.meta.main) {
-  const own = process.env['SERVICE_BENCH_API_KUBECONFIG']
-  // The fakers, a process of their own, look there.
-  if (own !== undefined) process.env['SERVICE_TEST_API_KUBECONFIG'] = own
+  useBenchCluster()
   const path = auditLogOf('api')
   if (path === undefined) throw new Error('Set SERVICE_TEST_API_AUDIT_LOG to the audit log of the cluster')
   await measure(path)

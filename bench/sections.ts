@@ -13,6 +13,11 @@ export interface Section {
   readonly missing?: () => string | undefined
 }
 
+const noApiServer = (): string | undefined =>
+  process.env['SERVICE_BENCH_API_KUBECONFIG'] === undefined
+    ? 'it needs an API-only cluster of its own: SERVICE_BENCH_API_KUBECONFIG, with its audit log in SERVICE_TEST_API_AUDIT_LOG'
+    : undefined
+
 const isThere = (program: string): boolean => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
 
 /** Variables that are not set: those that lead to a cluster, and the word that it may be used up. */
@@ -52,10 +57,15 @@ export const SECTIONS: readonly Section[] = [
     table: true,
     about:
       'Environments on a real API server with its real controllers; pods, volumes, network and servers are played by a process of their own, and the operator is a process as in production. Calls and latencies are from the audit log. By hand: `node bench/kubernetes-scale.ts --environments 2000` (or 10000).',
-    missing: () =>
-      process.env['SERVICE_BENCH_API_KUBECONFIG'] === undefined
-        ? 'it needs an API-only cluster of its own: SERVICE_BENCH_API_KUBECONFIG, with its audit log in SERVICE_TEST_API_AUDIT_LOG'
-        : undefined,
+    missing: noApiServer,
+  },
+  {
+    title: 'Our reflector beside the client’s informer',
+    script: 'kubernetes-informer.ts',
+    table: true,
+    about:
+      'Both follow the Environments of a namespace, each through a proxy that counts and breaks; the informer of `@kubernetes/client-node` is started again five seconds after an error, as its documentation shows. By hand: `node bench/kubernetes-informer.ts`.',
+    missing: noApiServer,
   },
   {
     title: 'Server CPU of GET environment',
