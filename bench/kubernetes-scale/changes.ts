@@ -43,14 +43,14 @@ export const changeEach = async (
   log: AuditLog,
   environments: Environments,
   changed: readonly ResourceKey[],
-  { everyMs, cpu }: { readonly everyMs: number; readonly cpu: string },
+  everyMs: number,
 ): Promise<number[]> => {
   const asked: Promise<void>[] = []
   const start = performance.now()
   for (const [i, key] of changed.entries()) {
     // By the clock, so that a slow call makes no pause.
     await sleep(Math.max(0, start + i * everyMs - performance.now()))
-    asked.push(environments.change(key, cpu))
+    asked.push(environments.change(key, 'Retain'))
   }
   await Promise.all(asked)
   for (const end = Date.now() + 60_000; ; ) {

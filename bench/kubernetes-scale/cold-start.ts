@@ -21,12 +21,12 @@ const has = async (url: string, text: RegExp): Promise<boolean> => {
   return answer?.ok === true && text.test(await answer.text())
 }
 
-/** `spare`: environments that may be changed, one after another, until the start is over. */
+/** `retained`: environments that were changed once, and are changed back, one after another, until the start is over. */
 export const coldStart = async (
   operator: OperatorProcess,
   environments: Environments,
   log: AuditLog,
-  spare: readonly ResourceKey[],
+  retained: readonly ResourceKey[],
 ): Promise<ColdStart> => {
   const begin = performance.now()
   const start = { isOver: false }
@@ -35,9 +35,9 @@ export const coldStart = async (
   // It leads and reconciles once something was taken from its queue.
   const works = /^workqueue_queue_duration_seconds_count\{[^}]*name="environment"[^}]*\} [1-9]/m
   while (!start.isOver && !(await has(operator.metricsUrl, works))) await sleep(20)
-  for (const key of spare) {
+  for (const key of retained) {
     if (start.isOver) break
-    await environments.change(key, '900m')
+    await environments.change(key, 'Delete')
     changed.push(key)
     await sleep(EVERY_MS)
   }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { instanceName, LABELS, labelValue } from '../../crds/metadata.ts'
+import type { DeletionPolicy } from '../../lib/model/environment.ts'
 import { environmentName } from '../../lib/model/identifiers.ts'
 import { keyText, type ResourceKey } from '../../lib/model/resource.ts'
 import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
@@ -84,14 +85,9 @@ export class Environments {
     })
   }
 
-  /** A change that has its server restarted. */
-  async change(key: ResourceKey, cpu: string): Promise<void> {
-    await this.store.patch(
-      environmentType,
-      key,
-      { spec: { resources: { cpu } } },
-      { uid: this.#uids.get(keyText(key))! },
-    )
+  /** A change that a child of it has to follow, and no restart. */
+  async change(key: ResourceKey, deletionPolicy: DeletionPolicy): Promise<void> {
+    await this.store.patch(environmentType, key, { spec: { deletionPolicy } }, { uid: this.#uids.get(keyText(key))! })
   }
 
   /** @throws Error with what is there instead */

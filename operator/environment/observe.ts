@@ -5,6 +5,7 @@ import type { Host, InstanceRef, SignIn } from '../host/host.ts'
 import { identityMatches } from './checks/identity-matches.ts'
 import { areSettingsApplied } from './checks/settings-applied.ts'
 import { concernOf } from './decide.ts'
+import { decideRetention } from './decide-retention.ts'
 import type { DefaultFigures } from './defaults.ts'
 import { type Wanted, wantedOf } from './defaults.ts'
 import type { Limits } from './limits.ts'
@@ -65,10 +66,11 @@ export const observe = async (
 
   const instance = await host.observe(instanceRef(environment))
   const known = withObservation(recollection, environment, instance)
-  const changes =
-    environment.status?.phase === 'ready' && !areSettingsApplied({ environment, wanted, recollection: known })
-  // A sign-in would prove what is about to change; it is proven after that.
-  if (changes || !needsProof(environment, wanted.suspended, known, settings))
+  // A sign-in would hold up what comes before it, and prove what is about to change: it is proven after that.
+  const actsFirst =
+    decideRetention({ environment, wanted, instance }) !== undefined ||
+    (environment.status?.phase === 'ready' && !areSettingsApplied({ environment, wanted, recollection: known }))
+  if (actsFirst || !needsProof(environment, wanted.suspended, known, settings))
     return unread({ ...seen, instance, recollection: known })
 
   // Something that starts is looked at often.
