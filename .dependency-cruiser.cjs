@@ -161,6 +161,12 @@ module.exports = {
       { path: PRODUCTION, pathNot: ['^apiserver/mail/', TEST_CODE] },
       { path: npm(['nodemailer']) },
     ),
+    rule(
+      'openid-client-in-oidc-only',
+      'how identity providers are spoken to is a detail of apiserver/auth/oidc',
+      { path: PRODUCTION, pathNot: ['^apiserver/auth/oidc/', TEST_CODE] },
+      { path: npm(['openid-client']) },
+    ),
     rule('nobody-imports-a-main', 'a main composes and starts; what others need stands elsewhere', {}, { path: '(^|/)main\\.ts$' }),
     rule('no-test-code-in-production', 'production code knows no test', below(PRODUCTION), { path: TEST_CODE }),
     rule(

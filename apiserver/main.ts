@@ -17,7 +17,7 @@ import { MIGRATIONS_FOLDER } from './store/migrations.ts'
 /** Serves until a signal; lets go of everything in the reverse order, also when a later step fails. */
 const run = async (): Promise<void> => {
   const environment = processEnvironment()
-  const config = apiServerConfig(environment)
+  const config = apiServerConfig(environment, 'oidc')
   const env = parseEnv(standaloneEnv, environment)
   const place = storePlace(env)
   const masterKey = parseMasterKey('SERVICE_KMS_MASTER_KEY', env.SERVICE_KMS_MASTER_KEY)

@@ -9,8 +9,10 @@ import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { AgentRequests } from './auth/agent-requests.ts'
 import { accountTokens } from './auth/authenticate/account-token.ts'
 import { apiKeys } from './auth/authenticate/api-key.ts'
+import { oidcTokens } from './auth/authenticate/oidc-token.ts'
 import { sessions } from './auth/authenticate/session.ts'
 import { LastUsed } from './auth/last-used.ts'
+import type { IdentityProvider } from './auth/oidc/identity-provider.ts'
 import { PasswordHasher } from './auth/passwords/password-hasher.ts'
 import { accessSentence } from './auth/policy.ts'
 import type { CommandSettings } from './commands/dependencies.ts'
@@ -100,6 +102,7 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
     operationDeadlineSeconds: { create: seconds, suspend: seconds, resume: seconds, rotate: seconds, delete: seconds },
     publicUrl: config.publicUrl,
     publicSignup: config.publicSignup,
+    issuer: config.auth.mode === 'oidc' ? config.auth.issuer : undefined,
     writeThroughWaitMs: WRITE_THROUGH_WAIT_MS,
   }
 }
@@ -179,6 +182,7 @@ const httpServer = (
   ports: ApiServerPorts,
   written: WrittenBehind,
   database: Database,
+  provider: IdentityProvider | undefined,
   contextFor: (stopping: () => boolean) => ApiContext,
 ): HttpServer => {
   const { log } = ports
@@ -193,9 +197,11 @@ const httpServer = (
     accountTokens(database, lastUsed),
     apiKeys(database, lastUsed),
     sessions(database, lastUsed, context.login.settings.sessions, log),
+    ...(provider === undefined ? [] : [oidcTokens(database, provider)]),
   ]
   const admission = new Admission(authenticators, limits)
-  const routes = bindRoutes(HANDLERS, { admission, context, ...answers })
+  const builtinLogin = config.auth.mode === 'builtin'
+  const routes = bindRoutes(HANDLERS, { admission, context, builtinLogin, ...answers })
   const pages = pagesRouter(openApiDocument(Object.values(ROUTES), accessSentence), answers)
   const server = new HttpServer(createApp(traffic, answers.fail, [routes, pages]), traffic, config.publicUrl)
   return server
@@ -229,6 +235,16 @@ const sayHowToSetUp = async (
   }
 }
 
+const identityProviderOf = async (
+  { auth }: ApiServerConfig,
+  { log, registry }: ApiServerPorts,
+): Promise<IdentityProvider | undefined> => {
+  if (auth.mode === 'builtin') return undefined
+  // Loaded where it is used.
+  const { IdentityProvider } = await import('./auth/oidc/identity-provider.ts')
+  return new IdentityProvider({ config: auth, log, registry })
+}
+
 /**
  * Starts serving.
  * @throws SealError before anything is written when the master key is not the one that sealed what is there
@@ -238,6 +254,7 @@ const sayHowToSetUp = async (
 export const startApiServer = async (config: ApiServerInstance, ports: ApiServerPorts): Promise<RunningApiServer> => {
   const { log, registry, store } = ports
   const { databaseUrl, operatorNamespace } = config
+  const provider = await identityProviderOf(config, ports)
   const transport = config.mail === undefined ? undefined : await openMailTransport(config.mail)
   const migrations = await readMigrations(MIGRATIONS_FOLDER)
   const patienceMs = config.databasePatienceMs ?? 0
@@ -255,7 +272,8 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     throw error
   }
   const keys = await keysOf(config, database)
-  const setupToken = await sayHowToSetUp(config, database, ports.announce)
+  // Where an identity provider says who people are, nobody is set up here.
+  const setupToken = provider === undefined ? await sayHowToSetUp(config, database, ports.announce) : undefined
   observePool(database, registry)
   const dispatch = startDispatchAndProjection({
     database,
@@ -289,7 +307,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     hasher.stop()
     await database.stop()
   }
-  const server = httpServer(config, ports, written, database, stopping =>
+  const server = httpServer(config, ports, written, database, provider, stopping =>
     contextOf(config, ports, database, dispatch, {
       agentRequests: written.agentRequests,
       login: { database, log, hasher, settings, sealer, mailbox: mail.mailbox },

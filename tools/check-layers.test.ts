@@ -45,6 +45,7 @@ const FORBIDDEN: readonly (readonly [rule: string, from: string, imports: string
   ['kubernetes-client-in-runtime-only', 'operator/host/kubernetes/a.ts', '@kubernetes/client-node'],
   ['undici-in-runtime-kubernetes-only', 'runtime/net/u.ts', 'undici'],
   ['nodemailer-in-mail-only', 'apiserver/commands/d.ts', 'nodemailer'],
+  ['openid-client-in-oidc-only', 'apiserver/commands/e.ts', 'openid-client'],
   ['nobody-imports-a-main', 'box/a.ts', './main.ts'],
   ['no-test-code-in-production', 'runtime/store/b.ts', '../../testkit/ok.ts'],
   ['no-test-code-in-production', 'runtime/store/c.ts', './thing.test.ts'],
@@ -114,7 +115,17 @@ describe('The layer rules', () => {
       await writeFile(join(root, path), content)
     }
     await mkdir(join(root, 'node_modules'))
-    for (const name of ['express', 'fast-check', 'nodemailer', 'pg', 'pino', 'undici', 'zod', 'zod-openapi'])
+    for (const name of [
+      'express',
+      'fast-check',
+      'nodemailer',
+      'openid-client',
+      'pg',
+      'pino',
+      'undici',
+      'zod',
+      'zod-openapi',
+    ])
       await symlink(join(repository, 'node_modules', name), join(root, 'node_modules', name))
     const client = '@kubernetes/client-node'
     await write(

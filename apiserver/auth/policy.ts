@@ -25,8 +25,8 @@ export interface PolicyRow {
 /** The names of the rows, as the contract uses them. */
 type PolicyGroup = Routes[keyof Routes]['policy']
 
-const EVERY_KIND = ['personal', 'agent', 'api_key', 'session'] as const
-const PEOPLE = ['personal', 'session'] as const
+const EVERY_KIND = ['personal', 'agent', 'api_key', 'session', 'oidc'] as const
+const PEOPLE = ['personal', 'session', 'oidc'] as const
 
 export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
   public: { role: 'public', credentials: [] },

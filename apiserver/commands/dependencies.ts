@@ -27,6 +27,8 @@ export interface CommandSettings {
   readonly publicUrl: string
   /** Everybody may create organizations, not only operators. */
   readonly publicSignup: boolean
+  /** The identity provider that says who people are; undefined: the built-in login does. */
+  readonly issuer?: string | undefined
   /** How long PATCH and renew wait until the resource store holds the change. */
   readonly writeThroughWaitMs: number
 }

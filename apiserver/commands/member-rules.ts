@@ -1,15 +1,27 @@
 import { DomainError } from '../../lib/errors/domain-error.ts'
+import { findUserIdByIdentity } from '../store/identities.ts'
 import { countOtherOwners } from '../store/memberships.ts'
 import type { Sql } from '../store/sql.ts'
 import { findUserIdByEmail } from '../store/users.ts'
 
+const USER_ID = /^usr_[0-9a-z]{20,40}$/
+
 /**
- * The user that a subject names: `user:<id>`, the bare id, or the mail address of an account, in any case. An id that
- * nobody has is answered as it is; an address that nobody has is undefined.
+ * The user that a subject names: `user:<id>`, the bare id, or the mail address of an account, in any case. Where an identity
+ * provider says who people are, its subjects instead of addresses, which prove nothing there. An id that nobody has is
+ * answered as it is; an address or a subject that nobody has is undefined.
  */
-export const userIdOf = async (sql: Sql, subject: string): Promise<string | undefined> => {
-  if (subject.includes('@')) return findUserIdByEmail(sql, subject.toLowerCase())
-  return subject.startsWith('user:') ? subject.slice(5) : subject
+export const userIdOf = async (
+  sql: Sql,
+  { issuer }: { readonly issuer?: string | undefined },
+  subject: string,
+): Promise<string | undefined> => {
+  if (subject.startsWith('user:')) return subject.slice(5)
+  if (issuer !== undefined) {
+    const known = await findUserIdByIdentity(sql, { issuer, subject })
+    return known ?? (USER_ID.test(subject) ? subject : undefined)
+  }
+  return subject.includes('@') ? findUserIdByEmail(sql, subject.toLowerCase()) : subject
 }
 
 /**

@@ -1,14 +1,17 @@
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import type { Role } from '../../lib/model/credential.ts'
+import { isUsableSubject } from '../../lib/model/subject.ts'
 import { organizationNotFound, requireRole } from '../auth/authorize.ts'
 import type { MemberRecord } from '../contract/members.ts'
 import { findMember, putMembership } from '../store/memberships.ts'
 import { lockOrganization } from '../store/organizations.ts'
+import type { Sql } from '../store/sql.ts'
 import { findUser } from '../store/users.ts'
 import { memberView } from '../views/member-view.ts'
 import type { Call, Reply } from './call.ts'
 import { callEvent } from './call-events.ts'
 import type { CommandDependencies } from './dependencies.ts'
+import { ensureIdentity } from './ensure-identity.ts'
 import { execute } from './execute.ts'
 import { keepAnOwner, userIdOf } from './member-rules.ts'
 
@@ -21,6 +24,12 @@ export interface PutMemberInput {
 
 const userNotFound = (): DomainError => new DomainError('user_not_found', 'There is no user with this subject')
 
+/** A subject of the identity provider that nobody has seen: the account waits for its first sign-in. */
+const awaited = async (sql: Sql, { settings }: CommandDependencies, subject: string): Promise<string | undefined> =>
+  settings.issuer === undefined || !isUsableSubject(subject)
+    ? undefined
+    : ensureIdentity(sql, { issuer: settings.issuer, subject, name: subject })
+
 /**
  * Adds a member or changes their role. Owners are made and changed by owners only.
  * @throws DomainError `user_not_found`, `forbidden`, `last_owner`
@@ -32,7 +41,7 @@ export const putMember = (
 ): Promise<Reply<200, MemberRecord>> =>
   execute(deps, call, async sql => {
     if ((await lockOrganization(sql, organizationId)) === undefined) throw organizationNotFound()
-    const userId = await userIdOf(sql, subject)
+    const userId = (await userIdOf(sql, deps.settings, subject)) ?? (await awaited(sql, deps, subject))
     if (userId === undefined) throw userNotFound()
     const before = await findMember(sql, organizationId, userId)
     if (role === 'owner' || before?.role === 'owner') requireRole(call, 'owner')

@@ -27,7 +27,7 @@ export const removeMember = (
   { organizationId, subject }: RemoveMemberInput,
 ): Promise<Reply<204, undefined>> =>
   execute(deps, call, async sql => {
-    const userId = await userIdOf(sql, subject)
+    const userId = await userIdOf(sql, deps.settings, subject)
     const leaves = userId === call.principal.userId
     if (!leaves) requireRole(call, 'admin')
     if ((await lockOrganization(sql, organizationId)) === undefined) throw organizationNotFound()

@@ -119,4 +119,59 @@ describe('the API server’s configuration', () => {
         )
       })
   })
+
+  describe('of who says who people are', () => {
+    const OIDC = {
+      SERVICE_AUTH_MODE: 'oidc',
+      SERVICE_OIDC_ISSUER_URL: 'https://id.example.com/realms/a',
+      SERVICE_OIDC_CLIENT_ID: 'svc',
+      SERVICE_OIDC_CLIENT_SECRET: 'secret',
+    }
+
+    it('is the built-in login, unless another default is given', () => {
+      assert.deepEqual(apiServerConfig({}).auth, { mode: 'builtin' })
+      assert.deepEqual(apiServerConfig({ SERVICE_AUTH_MODE: 'builtin' }, 'oidc').auth, { mode: 'builtin' })
+      const { SERVICE_AUTH_MODE: _mode, ...unsaid } = OIDC
+      assert.equal(apiServerConfig(unsaid, 'oidc').auth.mode, 'oidc')
+      assert.equal(apiServerConfig(unsaid).auth.mode, 'builtin')
+    })
+
+    it('is an identity provider, with an audience that is the client unless it is said', () => {
+      const expected = {
+        mode: 'oidc',
+        issuer: OIDC.SERVICE_OIDC_ISSUER_URL,
+        introspectionUrl: undefined,
+        clientId: 'svc',
+        clientSecret: 'secret',
+        audience: 'svc',
+        caFile: undefined,
+      }
+      assert.deepEqual(apiServerConfig(OIDC).auth, expected)
+      assert.deepEqual(apiServerConfig({ ...OIDC, SERVICE_OIDC_AUDIENCE: 'api' }).auth, {
+        ...expected,
+        audience: 'api',
+      })
+      for (const issuer of ['http://127.0.0.1:9000', 'http://localhost:9000', 'http://[::1]:9000'])
+        assert.equal(apiServerConfig({ ...OIDC, SERVICE_OIDC_ISSUER_URL: issuer }).auth.mode, 'oidc')
+    })
+
+    const refused: readonly (readonly [Record<string, string>, string])[] = [
+      [{ SERVICE_AUTH_MODE: 'oidc' }, 'SERVICE_OIDC_CLIENT_ID'],
+      [{ ...OIDC, SERVICE_OIDC_ISSUER_URL: '' }, 'SERVICE_OIDC_ISSUER_URL'],
+      [{ ...OIDC, SERVICE_OIDC_CLIENT_SECRET: '' }, 'SERVICE_OIDC_CLIENT_SECRET'],
+      [{ ...OIDC, SERVICE_OIDC_ISSUER_URL: 'http://id.example.com' }, 'SERVICE_OIDC_ISSUER_URL'],
+      [{ ...OIDC, SERVICE_OIDC_ISSUER_URL: 'http://127.0.0.1.example.com' }, 'SERVICE_OIDC_ISSUER_URL'],
+      [{ ...OIDC, SERVICE_OIDC_ISSUER_URL: 'https://a:b@id.example.com' }, 'SERVICE_OIDC_ISSUER_URL'],
+      [{ ...OIDC, SERVICE_OIDC_INTROSPECTION_URL: 'http://10.0.0.1/i' }, 'SERVICE_OIDC_INTROSPECTION_URL'],
+      [{ ...OIDC, SERVICE_AUTH_MODE: 'none' }, 'SERVICE_AUTH_MODE'],
+    ]
+    for (const [environment, variable] of refused)
+      it(`is refused with a word about ${variable}: ${JSON.stringify(Object.values(environment))}`, () => {
+        assert.throws(
+          () => apiServerConfig(environment),
+          (error: unknown) =>
+            error instanceof ConfigError && error.message.includes(variable) && !error.message.includes('"secret"'),
+        )
+      })
+  })
 })

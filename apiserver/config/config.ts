@@ -6,8 +6,10 @@ import { type ListenAddress, listenAddress } from '../../runtime/config/listen-a
 import { ConfigError, type Environment, parseEnv } from '../../runtime/config/parse-env.ts'
 import type { LogLevel } from '../../runtime/log/json-log.ts'
 import { type AdministratorConfig, administratorConfig } from './administrator.ts'
+import type { AuthMode } from './auth-modes.ts'
 import { type ApiServerEnv, apiServerEnv } from './env.ts'
 import { type MailConfig, mailConfig } from './mail.ts'
+import { type AuthConfig, authConfig } from './oidc.ts'
 import { parseNetworks, type TrustedNetworks } from './trusted-networks.ts'
 
 /** The built-in login. Lives are in seconds. */
@@ -57,6 +59,8 @@ export interface ApiServerConfig {
   readonly consoleUrl: string
   /** undefined: no mail. Holds secrets: never logged. */
   readonly mail: MailConfig | undefined
+  /** Holds a secret: never logged. */
+  readonly auth: AuthConfig
   /** Holds a hash: never logged. */
   readonly administrator: AdministratorConfig
   readonly logLevel: LogLevel
@@ -110,8 +114,8 @@ const planOf = (env: ApiServerEnv): PlanConfig => {
   }
 }
 
-/** @throws ConfigError */
-export const apiServerConfig = (environment: Environment): ApiServerConfig => {
+/** @param authMode where the environment names none @throws ConfigError */
+export const apiServerConfig = (environment: Environment, authMode: AuthMode = 'builtin'): ApiServerConfig => {
   const env = parseEnv(apiServerEnv, environment)
   return Object.freeze<ApiServerConfig>({
     listen: listenAddress('SERVICE_LISTEN', env.SERVICE_LISTEN),
@@ -119,6 +123,7 @@ export const apiServerConfig = (environment: Environment): ApiServerConfig => {
     publicUrl: (env.SERVICE_PUBLIC_URL ?? '').replace(/\/+$/, ''),
     consoleUrl: (env.SERVICE_CONSOLE_URL ?? '').replace(/\/+$/, ''),
     mail: mailConfig(env),
+    auth: authConfig(env, authMode),
     administrator: administratorConfig(env),
     logLevel: env.SERVICE_LOG_LEVEL,
     trustedProxies: networks(env.SERVICE_TRUSTED_PROXIES),

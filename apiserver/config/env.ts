@@ -3,6 +3,7 @@ import { MAX_TTL_HOURS } from '../../lib/model/environment.ts'
 import { BYTES_QUANTITY, CPU_QUANTITY } from '../../lib/model/quantity.ts'
 import { hostAndPort } from '../../runtime/config/listen-address.ts'
 import { LOG_LEVELS } from '../../runtime/log/json-log.ts'
+import { AUTH_MODES } from './auth-modes.ts'
 
 const flag = z.enum(['0', '1']).default('0')
 
@@ -33,6 +34,33 @@ export const apiServerEnv = z.object({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe('The base URL of the console, which links in letters open; needed where mail is configured'),
+  SERVICE_AUTH_MODE: z
+    .enum(AUTH_MODES)
+    .optional()
+    .describe(
+      'Who says who people are: the builtin login, or an identity provider (oidc). Default: builtin on the single box, oidc elsewhere',
+    ),
+  SERVICE_OIDC_ISSUER_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('The identity provider: its issuer, exactly as its metadata say it'),
+  SERVICE_OIDC_INTROSPECTION_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Where it is asked about tokens (RFC 7662); default: what its metadata say'),
+  SERVICE_OIDC_CLIENT_ID: z.string().min(1).max(255).optional().describe('Whom we are to it'),
+  SERVICE_OIDC_CLIENT_SECRET: z.string().min(1).max(4096).optional().describe('The secret for that'),
+  SERVICE_OIDC_AUDIENCE: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe('Whom its tokens have to be meant for; default: the client id'),
+  SERVICE_OIDC_CA_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file with the authorities of a private provider, trusted beside the usual ones'),
   SERVICE_ADMIN_EMAIL: z
     .string()
     .max(320)

@@ -75,6 +75,7 @@ export const invitationRoutes = {
       'Good for seven days. Inviting an address again replaces its invitation, and the link with it. Only an owner invites an owner.',
     policy: 'invitation.write',
     organization: 'path',
+    builtinLogin: true,
     params: organizationParams,
     body: createInvitationBody,
     idempotency: 'optional',

@@ -27,6 +27,8 @@ export interface Route {
   readonly serverToServer?: true
   /** Counted by a limit of its own, beside the general ones. */
   readonly rate?: 'connection'
+  /** Of the built-in login: refused where an identity provider says who people are. */
+  readonly builtinLogin?: true
   /**
    * For clients that speak OAuth 2.0: forms are read too, and errors are problems with `error` and `error_description`
    * (RFC 6749, section 5.2), as application/json, which is all that such clients read.
@@ -83,6 +85,7 @@ const WITH_CREDENTIAL: readonly ErrorCode[] = [
   'invalid_token',
   'credential_not_allowed',
   'database_unavailable',
+  'identity_provider_unavailable',
 ]
 const WITH_BODY: readonly ErrorCode[] = ['invalid_json', 'unsupported_media_type']
 const WITH_KEY: readonly ErrorCode[] = ['idempotency_key_invalid', 'idempotency_in_progress', 'idempotency_key_reused']
@@ -93,6 +96,7 @@ export const errorCodesOf = (route: Route): readonly ErrorCode[] => [
     ...route.errors,
     ...EVERY_ROUTE,
     ...(route.policy === 'public' ? [] : WITH_CREDENTIAL),
+    ...(route.builtinLogin === true ? (['builtin_login_disabled'] as const) : []),
     ...(route.organization === 'none' ? [] : (['organization_not_found', 'forbidden', 'insufficient_scope'] as const)),
     ...(route.organization === 'header' ? (['organization_header_required'] as const) : []),
     ...(route.method === 'get' ? [] : WITH_BODY),

@@ -2,7 +2,7 @@
 
 import { tokenDigest } from '../../lib/credentials/token.ts'
 import { DomainError } from '../../lib/errors/domain-error.ts'
-import type { Authenticator, PresentedToken } from '../auth/authenticate/authenticator.ts'
+import type { Authenticated, Authenticator, PresentedToken } from '../auth/authenticate/authenticator.ts'
 import { bearerToken, invalidToken } from '../auth/authenticate/bearer.ts'
 import type { Principal } from '../commands/call.ts'
 import type { Route } from '../contract/route.ts'
@@ -56,14 +56,34 @@ export class Admission {
     // Also when the limit or a revocation ends the call before its token is looked up.
     exchange.agentTokenId = this.#agents.get(presented.limitKey)
     if (known) this.#limits.take(exchange, presented.limitKey, route)
-    const found = await presented.authenticator.find(presented, organizationId)
-    if (found === undefined) throw this.#failed(exchange, invalidToken())
+    const found = await this.#find(exchange, presented, organizationId, known)
     const { principal, headers } = found
     exchange.credentialHeaders = headers
     exchange.credentialId = principal.credentialId
     if (principal.kind === 'agent') this.#noteAgent(exchange, presented.limitKey, principal.credentialId)
     if (!known) this.#limits.take(exchange, presented.limitKey, route)
     return principal
+  }
+
+  /** Junk would become questions to another service: it counts against its address before one is asked. */
+  async #find(
+    exchange: Exchange,
+    presented: Presented,
+    organizationId: string | undefined,
+    known: boolean,
+  ): Promise<Authenticated> {
+    const { authenticator } = presented
+    const countsFirst = authenticator.asksOthers === true && !known
+    if (countsFirst) this.#limits.countFailure(exchange)
+    let isJunk = false
+    try {
+      const found = await authenticator.find(presented, organizationId)
+      isJunk = found === undefined
+      if (found === undefined) throw countsFirst ? invalidToken() : this.#failed(exchange, invalidToken())
+      return found
+    } finally {
+      if (countsFirst && !isJunk) this.#limits.forgiveFailure(exchange)
+    }
   }
 
   #noteAgent(exchange: Exchange, limitKey: string, tokenId: string): void {

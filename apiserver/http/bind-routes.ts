@@ -35,6 +35,8 @@ const ORGANIZATION_HEADER = 'x-service-organization-id'
 export interface Serving<Context> {
   readonly admission: Admission
   readonly context: Context
+  /** Whether there is a built-in login. */
+  readonly builtinLogin?: boolean
   /** Sends what a handler answered. */
   readonly reply: (exchange: Exchange, response: ServerResponse, reply: Reply) => void
   /** Sends what was thrown. */
@@ -123,6 +125,9 @@ const parseBody = (bound: Bound, body: unknown): unknown => {
 }
 
 const MAX_USER_AGENT = 256
+
+const noBuiltinLogin = (): DomainError =>
+  new DomainError('builtin_login_disabled', 'Here an identity provider says who people are: sign in there')
 
 /** What a call is, whoever makes it. */
 const openCall = (route: Route, request: Request, exchange: Exchange): OpenCall => ({
@@ -285,6 +290,7 @@ export const bindRoutes = <Context>(
     if (bound.route.speaksOAuth === true) exchange.speaksOAuth = true
     const answer = async (): Promise<void> => {
       try {
+        if (bound.route.builtinLogin === true && serving.builtinLogin === false) throw noBuiltinLogin()
         const { authorization } = request.headers
         const { role, credentials } = bound.row
         const isOpen = role === 'public' && (credentials.length === 0 || authorization === undefined)

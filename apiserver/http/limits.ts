@@ -40,6 +40,11 @@ export class Limits {
     if (!taken.allowed) throw this.#refuse(exchange, this.#anonymous, taken)
   }
 
+  /** Takes back what was counted against an address: its credential was valid after all. */
+  forgiveFailure(exchange: Exchange): void {
+    this.#anonymous.giveBack(limitKey(exchange.clientIp))
+  }
+
   /** Counts a request of a valid credential. @throws DomainError `rate_limited` */
   take(exchange: Exchange, key: string, route: Route): void {
     this.#count(exchange, this.#requests, key)

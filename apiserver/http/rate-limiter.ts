@@ -68,6 +68,12 @@ export class RateLimiter {
     return this.#state(bucket, allowed)
   }
 
+  /** Gives back what was taken: it was none of what is limited. */
+  giveBack(key: string): void {
+    const bucket = this.#buckets.get(key)
+    if (bucket !== undefined) bucket.tokens = Math.min(this.#burst, bucket.tokens + 1)
+  }
+
   #fill(bucket: Bucket, now: number): void {
     bucket.tokens = Math.min(this.#burst, bucket.tokens + (now - bucket.at) * this.#perMillisecond)
     bucket.at = now

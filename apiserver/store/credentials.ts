@@ -7,6 +7,8 @@ export interface TokenCredential {
   readonly id: string
   readonly kind: 'personal' | 'agent'
   readonly userId: string
+  /** What audit events name the user by; null: `user:<id>`. */
+  readonly actor: string | null
   readonly isOperator: boolean
   readonly role: Role | null
   /** Of agents. */
@@ -21,7 +23,7 @@ const STALE = (alias: string): string =>
   `${alias}.last_used_at is null or ${alias}.last_used_at < now() - interval '60 s'`
 
 // A token that is bound to another organization than the one in question finds no membership there.
-const FIND_TOKEN = `select t.id, t.kind, t.user_id as "userId", u.is_operator as "isOperator", m.role, t.scopes,
+const FIND_TOKEN = `select t.id, t.kind, t.user_id as "userId", u.actor, u.is_operator as "isOperator", m.role, t.scopes,
     t.organization_id as "boundTo", ${STALE('t')} as stale
   from tokens t join users u on u.user_id = t.user_id
     left join memberships m on m.user_id = t.user_id and m.organization_id = $2

@@ -11,9 +11,11 @@ export interface MemberRow {
   readonly createdAt: Date
   readonly email: string | null
   readonly name: string
+  /** What audit events name them by; null: `user:<id>`. */
+  readonly actor: string | null
 }
 
-const MEMBER = `${columns('m', ['organization_id', 'user_id', 'role', 'created_at'])}, ${columns('u', ['email', 'name'])}`
+const MEMBER = `${columns('m', ['organization_id', 'user_id', 'role', 'created_at'])}, ${columns('u', ['email', 'name', 'actor'])}`
 
 const FIND = `select ${MEMBER} from memberships m join users u using (user_id)
   where m.organization_id = $1 and m.user_id = $2`

@@ -550,11 +550,16 @@ users.is_operator boolean not null default false
 users.disabled_at timestamp(3) with time zone
 users.created_at timestamp(3) with time zone not null default now()
 users.email_verified_at timestamp(3) with time zone
+users.issuer text
+users.subject text
+users.actor text
 users constraint users_email_check CHECK ((email = lower(email)))
 users constraint users_email_key UNIQUE (email)
+users constraint users_identity CHECK (((issuer IS NULL) = (subject IS NULL)))
 users constraint users_pkey PRIMARY KEY (user_id)
 users constraint users_user_id_check CHECK ((user_id ~ '^usr_[0-9a-z]{20,40}$'::text))
-CREATE UNIQUE INDEX users_by_name_without_address ON public.users USING btree (name) WHERE (email IS NULL)
+CREATE UNIQUE INDEX users_by_identity ON public.users USING btree (issuer, subject) WHERE (issuer IS NOT NULL)
+CREATE UNIQUE INDEX users_by_name_without_address ON public.users USING btree (name) WHERE ((email IS NULL) AND (issuer IS NULL))
 grant insert on users to svc_api
 grant select on users to svc_api
 grant update on users to svc_api

@@ -25,6 +25,7 @@ describe('the API server as a process of its own', function () {
       SERVICE_DATABASE_URL: cluster.url(database, 'svc_api'),
       SERVICE_DATABASE_OWNER_URL: cluster.url(database, 'svc_owner'),
       SERVICE_STORE_URL: cluster.url(store, 'svc_store'),
+      SERVICE_AUTH_MODE: 'builtin',
       SERVICE_KMS_MASTER_KEY: randomBytes(32).toString('base64'),
       SERVICE_LISTEN: `127.0.0.1:${port}`,
       SERVICE_METRICS_LISTEN: `127.0.0.1:${port + 1}`,

@@ -4,7 +4,7 @@ import type { MemberRow } from '../store/memberships.ts'
 export const memberView = (row: MemberRow): MemberRecord => ({
   organization_id: row.organizationId,
   user_id: row.userId,
-  subject: `user:${row.userId}`,
+  subject: row.actor ?? `user:${row.userId}`,
   email: row.email,
   name: row.name,
   role: row.role,

@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import { nodeCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { type Helm, helms } from '../../testkit/kubernetes/helm.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
-import { chartPath } from './render.ts'
+import { BUILTIN_LOGIN, chartPath } from './render.ts'
 
 const NAME = 'acme.shop.main'
 
@@ -17,7 +17,7 @@ describe('the charts on a node', function () {
   let project: string
   let pod: { readonly name: string; readonly uid: string }
   const run = (...args: string[]) => helm.must([...args, '--kubeconfig', cluster.kubeconfig, '--namespace', namespace])
-  const install = () => run('install', 'svc', chartPath('svc-platform'), '--wait', '--timeout', '4m')
+  const install = () => run('install', 'svc', chartPath('svc-platform'), ...BUILTIN_LOGIN, '--wait', '--timeout', '4m')
   const get = (where: string, what: string, path: string) =>
     kubectl.must(['-n', where, 'get', ...what.split(' '), '-o', `jsonpath={${path}}`])
   const until = (condition: string) =>
@@ -124,7 +124,7 @@ describe('the charts on a node', function () {
       '--set',
       `${program}.settings.SERVICE_LOG_LEVEL=debug`,
     ])
-    await run('upgrade', 'svc', chartPath('svc-platform'), '--wait', '--timeout', '4m', ...levels)
+    await run('upgrade', 'svc', chartPath('svc-platform'), ...BUILTIN_LOGIN, '--wait', '--timeout', '4m', ...levels)
     assert.notEqual(await operator(), before, 'the upgrade changed no pod of ours: it proves nothing')
     await untouched('an upgrade')
     await run('rollback', 'svc', '1', '--wait', '--timeout', '4m')

@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import { apiCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { type Helm, helms } from '../../testkit/kubernetes/helm.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
-import { chartPath } from './render.ts'
+import { BUILTIN_LOGIN, chartPath } from './render.ts'
 
 const SECRETS = ['svc-master-key', 'svc-database', 'svc-database-tls']
 const VOLUME = 'data-svc-database-0'
@@ -41,7 +41,7 @@ describe('a release of the charts', function () {
       spec: { organizationId: 'acme', projectId: 'shop', environmentId: 'main', kind: 'staging' },
     }
     await run('install', 'svc-crds', chartPath('svc-crds'), ...adopting(helm))
-    await run('install', 'svc', chartPath('svc-platform'))
+    await run('install', 'svc', chartPath('svc-platform'), ...BUILTIN_LOGIN)
     await kubectl.must(['apply', '-f', '-'], stringify(environment))
     const secret = async (name: string): Promise<unknown> => {
       const text = await kubectl.must(['-n', namespace, 'get', 'secret', name, '-o', 'json'])
@@ -68,7 +68,7 @@ describe('a release of the charts', function () {
           assert.equal(await uidOf(namespace, `persistentvolumeclaim ${VOLUME}`), volume, when)
           assert.equal(await uidOf(project, 'environment acme.shop.main'), environment, when)
         }
-        await run('upgrade', 'svc', chartPath('svc-platform'), '--set', 'apiServer.replicas=2')
+        await run('upgrade', 'svc', chartPath('svc-platform'), ...BUILTIN_LOGIN, '--set', 'apiServer.replicas=2')
         await asBefore('an upgrade')
         await run('rollback', 'svc', '1')
         await asBefore('a rollback')
@@ -76,7 +76,7 @@ describe('a release of the charts', function () {
         await asBefore('an uninstall')
         const left = await kubectl.must(['-n', namespace, 'get', 'deployments,statefulsets', '-o', 'name'])
         assert.equal(left, '')
-        await run('install', 'svc', chartPath('svc-platform'))
+        await run('install', 'svc', chartPath('svc-platform'), ...BUILTIN_LOGIN)
         await asBefore('another install')
         await run('uninstall', 'svc-crds')
         await asBefore('an uninstall of the definitions')
@@ -90,7 +90,7 @@ describe('a release of the charts', function () {
     for (const helm of all) {
       const namespace = await cluster.namespace('pack')
       const on = ['--kubeconfig', cluster.kubeconfig, '--namespace', namespace]
-      const { code, stderr } = await helm.run(['install', 'svc', chartPath('svc-platform'), ...on])
+      const { code, stderr } = await helm.run(['install', 'svc', chartPath('svc-platform'), ...BUILTIN_LOGIN, ...on])
       assert.notEqual(code, 0)
       assert.match(stderr, /policies of the chart svc-crds are not there, or are about another namespace/)
     }

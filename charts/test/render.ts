@@ -20,14 +20,23 @@ export const objectsIn = (text: string): readonly Rendered[] =>
     return object === null ? [] : [object]
   })
 
-/** `helm template` of a chart; `args` are flags such as --set. */
+/** What every installation has to say: with the built-in login nothing else. */
+export const BUILTIN_LOGIN = ['--set', 'apiServer.settings.SERVICE_AUTH_MODE=builtin'] as const
+
+/** `helm template` of a chart; `args` are flags such as --set, without which the login is the built-in one. */
 export const rendered = async (
   helm: Helm,
   chart: string,
   namespace: string,
   args: readonly string[] = [],
 ): Promise<readonly Rendered[]> =>
-  objectsIn(await helm.must(['template', 'svc', chartPath(chart), '--namespace', namespace, ...args]))
+  objectsIn(
+    await helm.must([
+      ...['template', 'svc', chartPath(chart), '--namespace', namespace],
+      ...(chart === 'svc-platform' ? BUILTIN_LOGIN : []),
+      ...args,
+    ]),
+  )
 
 /** The same name for the same object, whatever its version. */
 export const identity = ({ kind, metadata }: Rendered): string =>

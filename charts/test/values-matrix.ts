@@ -38,6 +38,12 @@ export const VALUES_MATRIX: Readonly<Record<string, readonly string[]>> = {
     ...['--set', 'apiServer.secretSettings.SERVICE_DEFAULT_SMTP_PASSWORD.secretName=mail'],
     ...['--set', 'apiServer.secretSettings.SERVICE_DEFAULT_SMTP_PASSWORD.key=password'],
   ],
+  'an identity provider': [
+    ...['--set', 'apiServer.settings.SERVICE_AUTH_MODE=oidc', '--set', 'apiServer.settings.SERVICE_OIDC_CLIENT_ID=svc'],
+    ...['--set', 'apiServer.settings.SERVICE_OIDC_ISSUER_URL=https://id.example.com'],
+    ...['--set', 'apiServer.secretSettings.SERVICE_OIDC_CLIENT_SECRET.secretName=oidc'],
+    ...['--set', 'apiServer.secretSettings.SERVICE_OIDC_CLIENT_SECRET.key=client-secret'],
+  ],
   'classes of storage and priority': [
     ...['--set', 'database.embedded.storageClass=fast', '--set', 'environments.storageClass=fast'],
     ...['--set', 'priorityClass.create=true', '--set', 'priorityClass.name=svc-control-plane'],

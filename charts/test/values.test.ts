@@ -90,6 +90,10 @@ describe('the values of svc-platform', () => {
     ['a misspelt setting', { apiServer: { settings: { SERVICE_LOGLEVEL: 'debug' } } }],
     ['a setting of the other program', { apiServer: { settings: { SERVICE_OPERATOR_CONCURRENCY: '4' } } }],
     ['what the chart itself sets', { apiServer: { settings: { SERVICE_LISTEN: '0.0.0.0:1' } } }],
+    [
+      'the secret of an identity provider among the settings',
+      { apiServer: { settings: { SERVICE_OIDC_CLIENT_SECRET: 'x' } } },
+    ],
     ['a secret among the settings', { apiServer: { settings: { SERVICE_DEFAULT_SMTP_PASSWORD: 'x' } } }],
     ['a secret by its value', { apiServer: { secretSettings: { SERVICE_DEFAULT_SMTP_PASSWORD: 'x' } } }],
     [

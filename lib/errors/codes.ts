@@ -61,6 +61,7 @@ export const ERROR_CODES = {
   mail_not_configured: { status: 409, title: 'Mail not configured' },
   last_owner: { status: 409, title: 'Last owner' },
   write_conflict: { status: 409, title: 'Changed meanwhile' },
+  builtin_login_disabled: { status: 409, title: 'No built-in login here' },
   setup_complete: { status: 409, title: 'Set up already' },
   mfa_already_enabled: { status: 409, title: 'Second factor in use' },
   idempotency_in_progress: { status: 409, title: 'Same request in progress' },
@@ -79,6 +80,7 @@ export const ERROR_CODES = {
   not_ready: { status: 503, title: 'Not ready' },
   database_unavailable: { status: 503, title: 'Database unavailable' },
   store_unavailable: { status: 503, title: 'Resource store unavailable' },
+  identity_provider_unavailable: { status: 503, title: 'Identity provider unavailable' },
   login_busy: { status: 503, title: 'Sign-in busy' },
   shutting_down: { status: 503, title: 'Shutting down' },
 } as const satisfies Record<string, { status: number; title: string }>

@@ -7,5 +7,5 @@ export type Role = (typeof ROLES)[number]
 /** Whether a role reaches at least another one. */
 export const roleAtLeast = (role: Role, needed: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(needed)
 
-export const CREDENTIAL_KINDS = ['personal', 'agent', 'api_key', 'session'] as const
+export const CREDENTIAL_KINDS = ['personal', 'agent', 'api_key', 'session', 'oidc'] as const
 export type CredentialKind = (typeof CREDENTIAL_KINDS)[number]

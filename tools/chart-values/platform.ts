@@ -39,6 +39,7 @@ const SECRET_SETTINGS: readonly string[] = [
   'SERVICE_ADMIN_PASSWORD_HASH',
   'SERVICE_DEFAULT_SMTP_PASSWORD',
   'SERVICE_MAIL_WEBHOOK_TOKEN',
+  'SERVICE_OIDC_CLIENT_SECRET',
 ] satisfies (keyof typeof apiServerEnv.shape)[]
 
 const secretKey = { secretName: objectName('A Secret of yours'), key: text('Its key', { minLength: 1 }) }

@@ -22,7 +22,7 @@ export const accountTokens = (sql: Sql, lastUsed: LastUsed): Authenticator => ({
     if (credential.stale) lastUsed.mark('tokens', credential.id)
     const principal: Principal = {
       kind: credential.kind,
-      subject: `user:${credential.userId}`,
+      subject: credential.actor ?? `user:${credential.userId}`,
       userId: credential.userId,
       credentialId: credential.id,
       isOperator: credential.kind === 'personal' && credential.isOperator,

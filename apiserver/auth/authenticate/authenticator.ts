@@ -16,6 +16,8 @@ export interface Authenticated {
 
 /** Knows one kind of credential. */
 export interface Authenticator {
+  /** Another service is asked: what is not known lately counts against its address before. */
+  readonly asksOthers?: true
   /** Whether a text has the form of this kind: prefix, length, alphabet, checksum. No I/O. */
   accepts(token: string): boolean
   /**

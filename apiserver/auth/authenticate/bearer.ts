@@ -1,7 +1,8 @@
 /** From an Authorization header to a bearer credential, without any I/O. */
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 
-const MAX_LENGTH = 512
+/** Tokens of identity providers are long; of ours each kind has its own length. */
+const MAX_LENGTH = 4096
 const BEARER = /^bearer +(\S*) *$/i
 
 /** What every credential gets that is unknown, revoked, expired or malformed: one error for all, so that none can be told apart. */

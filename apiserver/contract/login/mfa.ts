@@ -74,6 +74,7 @@ export const mfaRoutes = {
   signInMfa: defineRoute({
     ...shared,
     operationId: 'signInMfa',
+    builtinLogin: true,
     method: 'post',
     path: '/v1/auth/builtin/sign-in/mfa',
     summary: 'Sign in: the second step',
@@ -105,6 +106,7 @@ export const mfaRoutes = {
   beginTotp: defineRoute({
     ...shared,
     operationId: 'beginTotp',
+    builtinLogin: true,
     method: 'post',
     path: '/v1/auth/builtin/mfa/totp',
     summary: 'Draw a secret for an app that makes codes',
@@ -126,6 +128,7 @@ export const mfaRoutes = {
   confirmTotp: defineRoute({
     ...shared,
     operationId: 'confirmTotp',
+    builtinLogin: true,
     method: 'post',
     path: '/v1/auth/builtin/mfa/totp/verify',
     summary: 'Confirm an app by its first code',
@@ -139,6 +142,7 @@ export const mfaRoutes = {
   removeTotp: defineRoute({
     ...shared,
     operationId: 'removeTotp',
+    builtinLogin: true,
     method: 'delete',
     path: '/v1/auth/builtin/mfa/totp',
     summary: 'Ask for no code any more',
@@ -152,6 +156,7 @@ export const mfaRoutes = {
   renewRecoveryCodes: defineRoute({
     ...shared,
     operationId: 'renewRecoveryCodes',
+    builtinLogin: true,
     method: 'post',
     path: '/v1/auth/builtin/mfa/recovery-codes',
     summary: 'Draw new recovery codes',

@@ -17,6 +17,7 @@ export const passwordRoutes = {
       'Ends all other sessions. The header Svc-Session-Token of the answer is the one to go on with. A wrong current password counts like a failed sign-in.',
     policy: 'session.own',
     organization: 'none',
+    builtinLogin: true,
     body: changePasswordBody,
     maxBodyBytes: LOGIN_BODY_BYTES,
     idempotency: 'none',

@@ -35,6 +35,7 @@ export const sessionRoutes = {
       'Begins a session. An unknown address, a wrong password, a locked and a disabled account are answered alike. An account with a second factor needs a code too: without one the answer is mfa_required, with a token for the second step. While a session lives its token is replaced now and then: the header Svc-Session-Token of any answer is the one to go on with.',
     policy: 'public',
     organization: 'none',
+    builtinLogin: true,
     body: signInBody,
     maxBodyBytes: LOGIN_BODY_BYTES,
     idempotency: 'none',

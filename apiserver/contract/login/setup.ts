@@ -15,7 +15,13 @@ const setUpBody = z.strictObject({
 })
 export type SetUpBody = z.output<typeof setUpBody>
 
-const shared = { path: '/v1/auth/builtin/setup', tag: 'Sign-in', policy: 'public', organization: 'none' } as const
+const shared = {
+  path: '/v1/auth/builtin/setup',
+  tag: 'Sign-in',
+  policy: 'public',
+  organization: 'none',
+  builtinLogin: true,
+} as const
 
 export const setupRoutes = {
   getSetup: defineRoute({

@@ -1,0 +1,75 @@
+/**
+ * How identity providers are reached: https with its certificate proved, or http on this machine, with a deadline, an end to
+ * what is read, and no redirects, which could lead anywhere.
+ */
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { CustomFetchOptions } from 'openid-client'
+import { isSafeProviderUrl } from '../../config/oidc.ts'
+
+const MAX_ANSWER_BYTES = 256 * 1024
+/** Fetches from a provider; what openid-client calls. */
+export type ProviderFetch = (url: string, options: CustomFetchOptions) => Promise<Response>
+
+const bytesOf = (answer: IncomingMessage): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    answer.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > MAX_ANSWER_BYTES) answer.destroy(new Error('The identity provider answers without an end'))
+      else chunks.push(chunk)
+    })
+    answer.on('end', () => resolve(Buffer.concat(chunks)))
+    answer.on('error', reject)
+    answer.on('aborted', () => reject(new Error('The identity provider’s answer broke off')))
+  })
+
+const NO_BODY = new Set([101, 204, 205, 304])
+
+const responseOf = async (answer: IncomingMessage): Promise<Response> => {
+  const bytes = await bytesOf(answer)
+  const status = answer.statusCode ?? 0
+  if (status < 200) throw new Error(`The identity provider answered ${status}`)
+  const headers = new Headers()
+  for (const [name, values] of Object.entries(answer.headersDistinct))
+    for (const value of values ?? []) headers.append(name, value)
+  return new Response(NO_BODY.has(status) ? null : new Uint8Array(bytes), { status, headers })
+}
+
+const textOf = (body: CustomFetchOptions['body']): string | undefined => {
+  if (body === undefined || body === null) return undefined
+  if (typeof body === 'string') return body
+  if (body instanceof URLSearchParams) return body.toString()
+  throw new Error('Nothing but forms is sent to an identity provider')
+}
+
+/** @param authorities PEMs to trust; undefined: those of this machine */
+export const providerFetch = (authorities: readonly string[] | undefined, deadlineMs: number): ProviderFetch => {
+  const tls = { ...(authorities && { ca: [...authorities] }), minVersion: 'TLSv1.2', rejectUnauthorized: true } as const
+  const secure = new HttpsAgent({ ...tls, keepAlive: true, maxSockets: 32 })
+  const plain = new HttpAgent({ keepAlive: true, maxSockets: 32 })
+  return async (text, { method, headers, body, signal }) => {
+    const url = new URL(text)
+    if (!isSafeProviderUrl(url)) throw new Error(`An identity provider is not asked over ${url.protocol}//${url.host}`)
+    const content = textOf(body)
+    const deadline = AbortSignal.timeout(deadlineMs)
+    const options = {
+      method,
+      headers: {
+        ...headers,
+        ...(content === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(content)) }),
+      },
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    }
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const sent =
+        url.protocol === 'https:'
+          ? httpsRequest(url, { ...options, agent: secure }, resolve)
+          : httpRequest(url, { ...options, agent: plain }, resolve)
+      sent.on('error', reject)
+      sent.end(content)
+    })
+    return responseOf(answer)
+  }
+}

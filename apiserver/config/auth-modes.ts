@@ -1,0 +1,3 @@
+/** Who says who people are. */
+export const AUTH_MODES = ['builtin', 'oidc'] as const
+export type AuthMode = (typeof AUTH_MODES)[number]
