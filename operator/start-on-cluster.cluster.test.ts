@@ -56,6 +56,7 @@ describe('the operator on a cluster', function () {
   let store: KubernetesResourceStore
   let system: string
   let operator: ClusterOperator
+  let registry: Registry
   let kubectl: ReturnType<typeof kubectlOn>
 
   const startOperator = (): Promise<ClusterOperator> =>
@@ -64,7 +65,7 @@ describe('the operator on a cluster', function () {
       environments: {},
       identity: 'the-one',
       log: silentLog,
-      registry: new Registry(),
+      registry: (registry = new Registry()),
       kubeconfig: cluster.kubeconfig,
     })
 
@@ -228,6 +229,10 @@ describe('the operator on a cluster', function () {
       await eventually(notes, seen => seen.includes(told), told)
     }
     await wait(place, 'condition=Ready')
+    const counted = await registry.getSingleMetric('drift_corrections_total')?.get()
+    const kinds = new Set(counted?.values.map(({ labels }) => labels['kind']))
+    for (const kind of ['StatefulSet', 'Service', 'Pod', 'PersistentVolumeClaim', 'PersistentVolume'])
+      assert.ok(kinds.has(kind), kind)
     assert.deepEqual((await notes()).sort(), hands.map(([told]) => told).sort())
     await remove(place)
   })

@@ -15,6 +15,7 @@ import { openKubernetesApi } from '../runtime/kubernetes/open-kubernetes-api.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { OperatorConfig } from './config/config.ts'
 import type { EnvironmentsSettings } from './config/environments-settings.ts'
+import { driftMetrics } from './environment/drift-metrics.ts'
 import { instanceRef } from './environment/observe.ts'
 import { driftStory } from './environment/story.ts'
 import { correctionText } from './host/kubernetes/correction.ts'
@@ -26,6 +27,7 @@ import { hostSettingsOf } from './kubernetes/host-settings-of.ts'
 import { namespaceProtection } from './kubernetes/namespace-protection.ts'
 import { projectCredentials } from './kubernetes/project-credentials.ts'
 import { projectKeeper } from './kubernetes/project-keeper.ts'
+import { volumeMetrics } from './kubernetes/volume-metrics.ts'
 import { startOperator } from './start.ts'
 
 const NAME = 'svc-operator'
@@ -76,11 +78,16 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   const namespaces = clusterNamespaces({ api, objects, log, metrics, watchIdleMs: config.watchIdleMs })
   const recorder = new EventRecorder({ api, controller: 'svc.internal/operator', instance: identity, log, registry })
   const events = environmentEvents(recorder)
+  const drift = driftMetrics(registry)
   const host = openKubernetesHost({
     mustLead: () => elector.mustLead(),
     ...{ api, objects, settings, log, metrics, watchIdleMs: config.watchIdleMs },
-    onRepair: (instance, correction) => events.tell(instance, driftStory(correctionText(correction))),
+    onRepair: (instance, correction) => {
+      drift.corrected(correction.kind)
+      events.tell(instance, driftStory(correctionText(correction)))
+    },
   })
+  volumeMetrics(registry, host)
   const credentials = new KubernetesCredentials(objects, credentialSecrets, async () => ({
     [AUTHORITIES_KEY]: await host.caCertificate(),
   }))
@@ -103,6 +110,7 @@ export const startOnCluster = async (options: ClusterOperatorOptions): Promise<C
   const projects = projectKeeper({
     ...{ environments: operator.environments, namespaces, projects: host.projects, log, metrics },
     onRepair: (environments, correction) => {
+      drift.corrected(correction.kind)
       for (const environment of environments.slice(0, MOST_TOLD))
         events.tell(instanceRef(environment), driftStory(correctionText(correction)))
     },

@@ -14,6 +14,7 @@ export interface ApiServerProcessOptions {
 
 export class ApiServerProcess extends StartedProgram {
   readonly baseUrl: string
+  readonly metricsUrl: string
   readonly #databaseUrl: string
 
   private constructor({ kubeconfig, namespace, databaseUrl, masterKey }: ApiServerProcessOptions, port: number) {
@@ -37,6 +38,7 @@ export class ApiServerProcess extends StartedProgram {
       },
     })
     this.baseUrl = baseUrl
+    this.metricsUrl = `http://127.0.0.1:${port + 1}/metrics`
     this.#databaseUrl = databaseUrl
   }
 

@@ -17,6 +17,7 @@ import { anyOf, generationChanged, labelsOrAnnotationsChanged } from '../../runt
 import { Reflector } from '../../runtime/controller/reflector.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import type { OperatorContext } from '../context.ts'
+import { driftMetrics } from './drift-metrics.ts'
 import { phaseMetrics } from './phase-metrics.ts'
 import { cachedReader, freshReader } from './reader.ts'
 import { createReconciler } from './reconciler.ts'
@@ -47,6 +48,7 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
     limits: config.limits,
     resyncMs: config.resyncMs,
     metrics: phaseMetrics(registry),
+    onDrift: driftMetrics(registry).corrected,
     onJudged: firstLook.judged,
   })
   const controller = new Controller({

@@ -21,7 +21,7 @@ import type { PhaseGauge } from './phase-metrics.ts'
 import type { EnvironmentReader } from './reader.ts'
 import { blank, type Recollection, withAction, withNews, withObservation, withTrouble } from './recollection.ts'
 import { report } from './report.ts'
-import { actionStory, storyOf } from './story.ts'
+import { actionStory, DRIFT_CORRECTED, storyOf } from './story.ts'
 import type { TearDownPorts } from './tear-down.ts'
 import { unobserved } from './unobserved.ts'
 
@@ -32,6 +32,8 @@ export interface ReconcilerOptions extends TearDownPorts {
   /** How long an environment rests between two looks when nothing happens. */
   readonly resyncMs: number
   readonly metrics: PhaseGauge
+  /** Told of what somebody changed in an environment and was put right, by its kind. */
+  readonly onDrift?: (kind: string) => void
   /** Epoch milliseconds. */
   readonly now: () => number
   /** 0 ≤ x < 1. */
@@ -90,6 +92,8 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       recollections.set(id, withAction(before, action))
       const story = actionStory(action, environment)
       if (story !== undefined) options.events?.tell(instanceRef(environment), story)
+      if (story?.reason === DRIFT_CORRECTED)
+        options.onDrift?.(action.kind === 'publish-credentials' ? 'Secret' : 'Role')
       return more ? 'again' : 'wait'
     } catch (thrown) {
       const error = toldRefusal(thrown)

@@ -7,6 +7,9 @@ import type { Action } from './action.ts'
 import type { StoryEvent } from './events.ts'
 import { isRotationDue } from './rotation.ts'
 
+/** Reason of the event that tells of it. */
+export const DRIFT_CORRECTED = 'DriftCorrected'
+
 const normal = (reason: string, message: string): StoryEvent => ({ type: 'Normal', reason, message })
 const warning = (reason: string, message: string): StoryEvent => ({ type: 'Warning', reason, message })
 
@@ -115,7 +118,7 @@ export const actionStory = (action: Action, environment: Environment): StoryEven
 }
 
 /** Something was not as it should be, and is again. */
-export const driftStory = (message: string): StoryEvent => normal('DriftCorrected', message)
+export const driftStory = (message: string): StoryEvent => normal(DRIFT_CORRECTED, message)
 
 /** What a deletion came to: told before the resource goes, since nobody looks for the events of what is not there. */
 export const deletionStory = (retainedAt: string | undefined): StoryEvent =>

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Log } from '../log/log.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { ClusterAccess } from './cluster-access.ts'
@@ -51,7 +51,7 @@ export const startLeaseElector = async (options: LeaseElectorOptions): Promise<L
   const log = options.log.child({ lease: `${namespace}/${name}`, identity })
   const memory = LeaseTerm.memory()
   const term = new LeaseTerm(memory, renewDeadlineMs)
-  const failures = electionMetrics(registry, name, term)
+  const metrics = electionMetrics(registry, name, term)
   const { origin, prefix } = access
   const input: LeaseWorkerInput = {
     ...{ origin, prefix, namespace, name, identity, userAgent, durationSeconds, renewDeadlineMs, retryMs },
@@ -80,13 +80,16 @@ export const startLeaseElector = async (options: LeaseElectorOptions): Promise<L
   worker.on('message', (message: LeaseWorkerMessage) => {
     if (message.type === 'elected') {
       log.info({}, 'This process leads')
+      metrics.moved()
       elected.resolve(undefined)
       decided.resolve(undefined)
     } else if (message.type === 'following') {
       log.info({ holder: message.holder }, 'Another process leads')
+      if (message.holder !== '') metrics.moved()
       decided.resolve(undefined)
-    } else if (message.type === 'failed') {
-      failures.inc({ name })
+    } else if (message.type === 'renewed') metrics.renewed(message.tookMs)
+    else if (message.type === 'failed') {
+      metrics.failed()
       log.warn({ why: message.why, leading: term.holds() }, 'Cannot look after the lease')
     } else if (message.type === 'lost') lost.resolve(`The lease ${namespace}/${name} was taken by ${message.to}`)
     else if (message.type === 'sign-in') void signIn(message.afresh)
@@ -123,8 +126,14 @@ export const startLeaseElector = async (options: LeaseElectorOptions): Promise<L
   }
 }
 
+interface ElectionMetrics {
+  readonly failed: () => void
+  readonly moved: () => void
+  readonly renewed: (tookMs: number) => void
+}
+
 /** Under client-go's name where it has one. */
-const electionMetrics = (registry: Registry, name: string, term: LeaseTerm): Counter<'name'> => {
+const electionMetrics = (registry: Registry, name: string, term: LeaseTerm): ElectionMetrics => {
   new Gauge({
     name: 'leader_election_master_status',
     help: 'Whether this process leads: 1 or 0',
@@ -140,6 +149,25 @@ const electionMetrics = (registry: Registry, name: string, term: LeaseTerm): Cou
     labelNames: ['name'],
     registers: [registry],
   })
+  const transitions = new Counter({
+    name: 'leader_election_transitions_total',
+    help: 'How often this process saw the lease in other hands than before, its own included',
+    labelNames: ['name'],
+    registers: [registry],
+  })
+  const renewals = new Histogram({
+    name: 'leader_election_renew_seconds',
+    help: 'How long the leader took to renew the lease',
+    labelNames: ['name'],
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  })
   failures.inc({ name }, 0)
-  return failures
+  transitions.inc({ name }, 0)
+  renewals.zero({ name })
+  return {
+    failed: () => failures.inc({ name }),
+    moved: () => transitions.inc({ name }),
+    renewed: tookMs => renewals.observe({ name }, tookMs / 1000),
+  }
 }

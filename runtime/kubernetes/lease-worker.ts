@@ -24,6 +24,7 @@ export interface LeaseWorkerInput {
 /** What it tells. */
 export type LeaseWorkerMessage =
   | { readonly type: 'elected' }
+  | { readonly type: 'renewed'; readonly tookMs: number }
   | { readonly type: 'lost'; readonly to: string }
   | { readonly type: 'following'; readonly holder: string }
   | { readonly type: 'failed'; readonly why: string }
@@ -95,6 +96,7 @@ const take = ({ leading, holder: now, asOf, transitions }: Standing): boolean =>
   }
   if (leading) {
     term.renewed(asOf)
+    tell({ type: 'renewed', tookMs: monotonicMs() - asOf })
     if (led === undefined) tell({ type: 'elected' })
     led = transitions
   } else {

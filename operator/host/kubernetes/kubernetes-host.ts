@@ -13,6 +13,7 @@ import type { KubernetesObject } from '../../../runtime/kubernetes/kubernetes-ob
 import type { Observed } from '../../../runtime/kubernetes/object-source.ts'
 import { isStoreError } from '../../../runtime/store/store-error.ts'
 import { applyPasswords } from '../apply-roles.ts'
+import type { Disk } from '../disk.ts'
 import {
   ConditionError,
   type Destroyed,
@@ -51,6 +52,8 @@ export interface KubernetesHost extends Host {
   /** What projects' namespaces need, as it is seen; and how it is put right. */
   readonly projects: Pick<WatchedProjects, 'isSound' | 'onChange'> & Pick<Projects, 'repair'>
   health(): ReturnType<WatchedCluster['health']>
+  /** The room on volumes, of those whose servers were asked. */
+  disks(): readonly { readonly key: ResourceKey; readonly disk: Disk }[]
   /** Of all instances, and of environments that are gone. */
   readonly claims: WatchedCluster['claims']
   /** PEM of the authorities that clients may trust. */
@@ -190,6 +193,12 @@ class OpenKubernetesHost implements KubernetesHost {
 
   health(): ReturnType<WatchedCluster['health']> {
     return [...this.#cluster.health(), ...this.#seenProjects.health()]
+  }
+
+  disks(): ReturnType<KubernetesHost['disks']> {
+    return [...this.#instances.values()].flatMap(({ ref: { key }, disk }) =>
+      disk === undefined ? [] : [{ key, disk }],
+    )
   }
 
   async caCertificate(): Promise<string> {
