@@ -46,6 +46,7 @@ export const apiServerStart = async (image: Image, { cached }: { readonly cached
     mounts: { '/run/database': cluster.socketFolder },
     env: {
       SERVICE_DATABASE_URL: inside(plane.url('svc_api')),
+      SERVICE_AUTH_MODE: 'builtin',
       SERVICE_STORE: 'embedded',
       SERVICE_STORE_URL: inside(storeUrl),
       SERVICE_KMS_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),

@@ -25,6 +25,7 @@ export class ApiServerProcess extends StartedProgram {
       readinessUrl: `${baseUrl}/readyz`,
       environment: {
         KUBECONFIG: kubeconfig,
+        SERVICE_AUTH_MODE: 'builtin',
         SERVICE_STORE: 'kubernetes',
         SERVICE_DATABASE_URL: databaseUrl,
         SERVICE_KMS_MASTER_KEY: masterKey,
