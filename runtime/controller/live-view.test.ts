@@ -130,6 +130,35 @@ describe('a live view', () => {
     assert.equal(versionNow(), '9')
   })
 
+  it('does not take for gone what was made while the store was asked', async () => {
+    const asking = Promise.withResolvers<undefined>()
+    const cached: { object?: Thing } = {}
+    const view = new LiveView<Thing>({
+      cache: { get: () => cached.object },
+      seenUpTo: () => cached.object?.metadata.resourceVersion,
+      read: () => asking.promise,
+    })
+    const reading = view.read(KEY)
+    cached.object = thing(7)
+    asking.resolve(undefined)
+    assert.equal(await reading, undefined)
+    assert.equal(view.get(KEY)?.metadata.resourceVersion, '7')
+  })
+
+  it('keeps what was written while the store was asked and said that there was nothing', async () => {
+    const asking = Promise.withResolvers<undefined>()
+    const view = new LiveView<Thing>({
+      cache: { get: () => undefined },
+      seenUpTo: () => undefined,
+      read: () => asking.promise,
+    })
+    const reading = view.read(KEY)
+    await view.write(KEY, async () => thing(12))
+    asking.resolve(undefined)
+    assert.equal((await reading)?.metadata.resourceVersion, '12')
+    assert.equal(view.get(KEY)?.metadata.resourceVersion, '12')
+  })
+
   it('says that something goes from when we asked for it, and only of that one', async () => {
     const { view, see } = setUp()
     see(5)

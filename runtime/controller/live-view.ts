@@ -82,6 +82,7 @@ export class LiveView<R extends Resource> {
   async read(key: ResourceKey): Promise<R | undefined> {
     const id = keyText(key)
     const before = this.#notes.get(id)
+    const seen = this.#options.cache.get(key)?.metadata.uid
     // A write whose answer is lost meanwhile is uncertain again.
     this.#uncertain.delete(id)
     try {
@@ -92,11 +93,14 @@ export class LiveView<R extends Resource> {
         if (note !== undefined && note !== before) return note.object
         // Also what is older than a note: a store may have been set back.
         this.#note(id, object)
+        if (this.#gone.get(id) === object.metadata.uid) this.#gone.delete(id)
         return object
       }
+      // What was written, or seen for the first time, while this was under way may have been made after the answer.
+      const note = this.#notes.get(id)
+      if (note !== undefined && note !== before) return note.object
       this.#notes.delete(id)
-      const cached = this.#options.cache.get(key)
-      if (cached !== undefined) this.#gone.set(id, cached.metadata.uid)
+      if (seen !== undefined) this.#gone.set(id, seen)
       return undefined
     } catch (error) {
       this.#uncertain.add(id)
