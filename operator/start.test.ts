@@ -11,6 +11,7 @@ import { environmentName } from '../lib/model/identifiers.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import { StoreError } from '../runtime/store/store-error.ts'
+import { eventually } from '../testkit/dispatch-world.ts'
 import { storeDatabase } from '../testkit/embedded-store.ts'
 import { type Faults, faultyStore } from '../testkit/faulty-store.ts'
 import { FIGURES } from '../testkit/gen.ts'
@@ -121,8 +122,12 @@ for (const place of ['local', 'kubernetes'] as const)
       await start(host, registry).ready()
       const made = await Promise.all(Array.from({ length: 20 }, (_, n) => create(`pr-${n + 10}`)))
       await Promise.all(made.map(each => until(each, 'ready')))
-      const metrics = await registry.metrics()
-      assert.match(metrics, /^environments\{phase="ready"\} 20$/m)
+      // They tell what the operator has seen, which may be a moment behind what it wrote.
+      const metrics = await eventually(
+        () => registry.metrics(),
+        text => /^environments\{phase="ready"\} 20$/m.test(text),
+        'all twenty are seen to be ready',
+      )
       assert.match(metrics, /^controller_runtime_reconcile_total\{controller="environment",result="success"\} \d+$/m)
       assert.match(metrics, /^phase_duration_seconds_count\{from="provisioning",to="ready"\} 20$/m)
     })
