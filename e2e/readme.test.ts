@@ -1,22 +1,15 @@
 /** The README's own commands, run as they are printed: what it says that somebody sees, they see. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { blocksBelow } from '../testkit/documented-blocks.ts'
 import { openSqlDirect } from '../testkit/open-sql.ts'
 import { BoxProcess } from './box-process.ts'
 
 const CHECKOUT = join(import.meta.dirname, '..')
-
-/** The code blocks below a heading, in order. */
-const blocksBelow = (heading: string): string[] => {
-  const text = readFileSync(join(CHECKOUT, 'README.md'), 'utf8')
-  const section = text.split(/^## /m).find(part => part.startsWith(`${heading}\n`))
-  assert.ok(section, `The README has no "${heading}"`)
-  return [...section.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(match => match[1]!)
-}
 
 /** A line that is to be repeated until it says something: repeated. */
 const untilSucceeded = (script: string): string =>
@@ -54,7 +47,7 @@ describe('the README', function () {
   }
 
   it('leads a newcomer from the first call to the last, and to a second user', async () => {
-    const [calls, members, ...more] = blocksBelow('First calls')
+    const [calls, members, ...more] = blocksBelow('README.md', 'First calls')
     assert.ok(calls && members && more.length === 0)
     const lines = (await run(untilSucceeded(calls))).trim()
     const [connection, removal] = lines.split(/(?<=\})(?=\{)/).map(text => JSON.parse(text) as Record<string, unknown>)
@@ -67,8 +60,8 @@ describe('the README', function () {
   })
 
   it('gets a client to a database that speaks TLS', async () => {
-    const [calls = ''] = blocksBelow('First calls')
-    const [reach, ...more] = blocksBelow('Databases that others can reach')
+    const [calls = ''] = blocksBelow('README.md', 'First calls')
+    const [reach, ...more] = blocksBelow('README.md', 'Databases that others can reach')
     assert.ok(reach && more.length === 0)
     const said = await run(`${calls.slice(0, calls.indexOf('\n\n'))}\n${reach}`)
     const uri = new URL(/^psql (.*)$/m.exec(said)![1]!)

@@ -36,7 +36,7 @@ export const dropVolumes = async (objects: KubernetesObjects, namespace: string)
 }
 
 /** Waits until nothing of environments is there. @throws AssertionError with what stays */
-export const nothingIsLeft = async ({ cluster }: Release, namespace: string): Promise<void> => {
+export const nothingIsLeft = async ({ cluster }: Pick<Release, 'cluster'>, namespace: string): Promise<void> => {
   for (const until = Date.now() + 60_000; ; ) {
     const objects = [...(await everythingIn(cluster.api, namespace, STORIES)).keys()].filter(
       title => !OF_PROJECT.test(title),
