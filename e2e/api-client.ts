@@ -36,6 +36,7 @@ export interface EnvironmentBody {
 
 export interface ConnectionBody {
   readonly connection_uri: string
+  readonly external_uri?: string
   readonly ca_certificate?: string
 }
 

@@ -14,6 +14,8 @@ export interface ClientPod {
   psql(sql: string): Promise<string>
   /** The same by the one `uri` of the mounted Secret. */
   psqlByUri(sql: string): Promise<string>
+  /** The same by any URI; the authority of the mounted Secret is trusted. */
+  psqlTo(uri: string, sql: string): Promise<string>
   remove(): Promise<void>
 }
 
@@ -72,6 +74,7 @@ export const startClientPod = async ({ kubectl, world }: Release, key: ResourceK
   return {
     psql: sql => patiently(['psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-c', sql]),
     psqlByUri: sql => patiently(['sh', '-c', `psql "$(cat /etc/app/uri)" -XAtq -c "$1"`, 'sh', sql]),
+    psqlTo: (uri, sql) => patiently(['psql', uri, '-XAtq', '-v', 'ON_ERROR_STOP=1', '-c', sql]),
     remove: async () => {
       await kubectl.must([...inNamespace, 'delete', 'pod', NAME])
     },
