@@ -11,7 +11,10 @@ const TEST_CODE = '(^(testkit|e2e|tools|bench)/|\\.test\\.ts$|\\.contract\\.ts$)
 const IO = '^(node:)?(fs|net|http|https|http2|tls|dns|dgram|child_process|cluster|worker_threads|timers|readline|repl|inspector|process)(/|$)'
 
 /** Files of operator/environment that act; all the others decide, or are what decisions are made of. */
-const ACTING = ['apply', 'controller', 'new-credentials', 'observe', 'phase-metrics', 'reconciler', 'report', 'tear-down']
+const ACTING = [
+  ...['apply', 'controller', 'drift-metrics', 'new-credentials', 'observe', 'phase-metrics', 'reconciler', 'report'],
+  ...['same-ground', 'tear-down'],
+]
 
 const npm = names => `(^|/)node_modules/(${names.join('|')})/`
 

@@ -1,5 +1,6 @@
 /** The Secrets that hold an environment's passwords on Kubernetes: names, labels and what clients find in theirs. Pure. */
 
+import { POSTGRES_PORT } from '../lib/model/environment.ts'
 import type { EnvironmentPath } from '../lib/model/identifiers.ts'
 import type { OwnerReference } from '../lib/model/resource.ts'
 import { ANNOTATIONS, API_VERSION, environmentLabels, instanceName, LABELS, OPERATOR, shortUid } from './metadata.ts'
@@ -15,7 +16,6 @@ interface SecretOwner {
 /** Where clients find in their Secret whom to trust, as PEM; it changes when the authority does. */
 export const AUTHORITIES_KEY = 'ca.crt'
 
-const PORT = 5432
 const DATABASE = 'app'
 
 const pathOf = ({ name }: SecretOwner): EnvironmentPath => {
@@ -62,13 +62,13 @@ export const credentialSecrets = {
     const [user, secret] = [encodeURIComponent(username), encodeURIComponent(password)]
     return {
       host,
-      port: String(PORT),
+      port: String(POSTGRES_PORT),
       database: DATABASE,
       user: username,
       password,
-      uri: `postgresql://${user}:${secret}@${host}:${PORT}/${DATABASE}?sslmode=require`,
-      'jdbc-uri': `jdbc:postgresql://${host}:${PORT}/${DATABASE}?user=${user}&password=${secret}&sslmode=require`,
-      pgpass: `${[host, String(PORT), DATABASE, username, password].map(pgpassField).join(':')}\n`,
+      uri: `postgresql://${user}:${secret}@${host}:${POSTGRES_PORT}/${DATABASE}?sslmode=require`,
+      'jdbc-uri': `jdbc:postgresql://${host}:${POSTGRES_PORT}/${DATABASE}?user=${user}&password=${secret}&sslmode=require`,
+      pgpass: `${[host, String(POSTGRES_PORT), DATABASE, username, password].map(pgpassField).join(':')}\n`,
     }
   },
 }

@@ -1,5 +1,6 @@
 import { environmentType } from '../../crds/environment-type.ts'
 import { LABELS, labelValue } from '../../crds/metadata.ts'
+import { namespaces } from '../../runtime/kubernetes/core-kinds.ts'
 import type { KubernetesObject, KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import {
@@ -10,7 +11,6 @@ import {
   type ProjectPlace,
 } from './project-namespaces.ts'
 
-const NAMESPACES: ObjectType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', clusterScoped: true }
 const CLAIMS: ObjectType = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', plural: 'persistentvolumeclaims' }
 
 /** What says whose a namespace is; the operator works nowhere else. */
@@ -29,14 +29,14 @@ const POD_SECURITY = {
 /** Namespaces of a cluster, one a project. What was ensured once is not asked for again, until it is doubted. */
 export const kubernetesProjectNamespaces = (objects: KubernetesObjects): ProjectNamespaces => {
   const ensured = new Set<string>()
-  const find = (name: string): Promise<KubernetesObject | undefined> => objects.get(NAMESPACES, { namespace: '', name })
+  const find = (name: string): Promise<KubernetesObject | undefined> => objects.get(namespaces, { namespace: '', name })
 
   const findOrMake = async (project: ProjectPlace): Promise<KubernetesObject> => {
     const found = await find(project.namespace)
     if (found !== undefined) return found
     const labels = { ...ownersOf(project), ...POD_SECURITY, 'app.kubernetes.io/managed-by': 'svc-apiserver' }
     try {
-      return await objects.create(NAMESPACES, { metadata: { name: project.namespace, labels } })
+      return await objects.create(namespaces, { metadata: { name: project.namespace, labels } })
     } catch (error) {
       const other = isStoreError(error, 'AlreadyExists') ? await find(project.namespace) : undefined
       if (other === undefined) throw error
@@ -75,7 +75,7 @@ export const kubernetesProjectNamespaces = (objects: KubernetesObjects): Project
       const content = await contentOf(project.namespace)
       if (content !== undefined) return { kept: content }
       await objects.delete(
-        NAMESPACES,
+        namespaces,
         { namespace: '', name: project.namespace },
         { uid, ...(resourceVersion !== undefined && { resourceVersion }) },
       )

@@ -59,3 +59,5 @@ export const MAX_TTL_HOURS = 8760
 
 /** The only Postgres major version of this release. */
 export const POSTGRES_MAJOR = 17
+/** The port at which it answers where each one has an address of its own. */
+export const POSTGRES_PORT = 5432

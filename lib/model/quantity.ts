@@ -15,3 +15,10 @@ export const quantityToBytes = (quantity: string): number => {
   const factor = quantity.endsWith('Gi') ? 2 ** 30 : 2 ** 20
   return Number.parseInt(quantity, 10) * factor
 }
+
+/** Thousandths of a core of a quantity of the form of CPU_QUANTITY. */
+export const milliCores = (quantity: string): number =>
+  quantity.endsWith('m') ? Number.parseInt(quantity, 10) : Number.parseInt(quantity, 10) * 1000
+
+/** The same in whole cores, of which a part counts as one. */
+export const wholeCores = (quantity: string): number => Math.ceil(milliCores(quantity) / 1000)

@@ -1,13 +1,12 @@
 import { Cache } from '../../runtime/controller/cache.ts'
 import type { ControlMetrics, ReflectorHealth } from '../../runtime/controller/observers.ts'
 import { Reflector } from '../../runtime/controller/reflector.ts'
+import { namespaces as namespaceType } from '../../runtime/kubernetes/core-kinds.ts'
 import type { KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
-import type { KubernetesObject, KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import type { KubernetesObject, KubernetesObjects } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { type Observed, objectSource } from '../../runtime/kubernetes/object-source.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import type { NamespaceFacts, Namespaces } from '../environment/namespaces.ts'
-
-const NAMESPACES: ObjectType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', clusterScoped: true }
 
 type Namespace = Observed<KubernetesObject>
 
@@ -34,7 +33,7 @@ export const clusterNamespaces = (options: ClusterNamespacesOptions): ClusterNam
   const cache = new Cache<Namespace>({ log })
   const name = 'operator/Namespace'
   const reflector = new Reflector({
-    ...objectSource(api, NAMESPACES, labelsOnly),
+    ...objectSource(api, namespaceType, labelsOnly),
     ...{ sink: cache, log, metrics, name, idleTimeoutMs },
   })
   const stopping = new AbortController()
@@ -51,7 +50,7 @@ export const clusterNamespaces = (options: ClusterNamespacesOptions): ClusterNam
     },
     look: async (namespace, { fresh = false } = {}) => {
       const cached = fresh ? undefined : cache.get({ namespace: '', name: namespace })
-      const found = cached ?? (await objects.get(NAMESPACES, { namespace: '', name: namespace }))
+      const found = cached ?? (await objects.get(namespaceType, { namespace: '', name: namespace }))
       return found === undefined ? undefined : factsOf(found)
     },
     onChange: listener =>

@@ -5,11 +5,13 @@
  * Events of one object are sent in the order they were told, and named so that lists show them in it. One that says the
  * same as a recent one raises that one's count.
  */
+
 import { Counter, type Registry } from 'prom-client'
 import type { Log } from '../log/log.ts'
 import { isStoreError } from '../store/store-error.ts'
 import { EventLimits } from './event-limits.ts'
 import type { KubernetesApi } from './kubernetes-api.ts'
+import { microTime } from './micro-time.ts'
 
 /** What an event is about. */
 export interface EventSubject {
@@ -187,12 +189,6 @@ const seriesId = ({ subject, event }: Told): string =>
 /** Of one length for centuries, so that names sort by time. */
 const eventName = ({ subject, micros }: Told): string =>
   `${subject.name.slice(0, 230)}.${(BigInt(micros) * 1000n).toString(16)}`
-
-/** RFC 3339 with six digits, as MicroTime wants it. */
-const microTime = (micros: number): string => {
-  const iso = new Date(Math.floor(micros / 1000)).toISOString()
-  return `${iso.slice(0, -1)}${String(micros % 1000).padStart(3, '0')}Z`
-}
 
 const laneOf = (uid: string): number => {
   let sum = 0

@@ -8,7 +8,8 @@ import {
 } from '../credentials/credentials.ts'
 import { sameJson } from '../store/merge-patch.ts'
 import { isStoreError, StoreError } from '../store/store-error.ts'
-import type { KubernetesObject, KubernetesObjects, ObjectType } from './kubernetes-object.ts'
+import { type Secret, secrets } from './core-kinds.ts'
+import type { KubernetesObjects } from './kubernetes-object.ts'
 import { settleObject } from './settle-object.ts'
 
 /** How the Secrets of an owner look; the names carry enough of the uid to be its own. */
@@ -24,13 +25,6 @@ export interface SecretLayout {
   /** What clients find in the `app` Secret. */
   app(owner: CredentialOwner, credential: DatabaseCredential): Readonly<Record<string, string>>
 }
-
-interface Secret extends KubernetesObject {
-  readonly type?: string
-  readonly data?: Readonly<Record<string, string>>
-}
-
-const secrets: ObjectType<Secret> = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }
 
 /** Holds the whole set in the `ops` Secret: one object, so that both roles change together. */
 const SET = 'credentials.json'

@@ -1,6 +1,7 @@
 /** One contender for a coordination.k8s.io Lease: takes it when it is free, renews it, gives it back. */
 import { isStoreError } from '../store/store-error.ts'
 import type { KubernetesApi } from './kubernetes-api.ts'
+import { microTime } from './micro-time.ts'
 import { collectionPath, objectPath } from './object-path.ts'
 
 export interface LeaseContenderOptions {
@@ -36,9 +37,6 @@ interface Lease {
 }
 
 const leases = { apiVersion: 'coordination.k8s.io/v1', plural: 'leases' }
-
-/** A MicroTime has six digits. */
-const microTime = (): string => new Date().toISOString().replace('Z', '000Z')
 
 export class LeaseContender {
   readonly #options: LeaseContenderOptions

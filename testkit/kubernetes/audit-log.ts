@@ -1,11 +1,10 @@
 /** The API server's own log of who asked for what: the proof of what a process did, and did not. */
+
 import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
-
-const NAMESPACES: ObjectType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', clusterScoped: true }
+import { namespaces } from '../../runtime/kubernetes/core-kinds.ts'
+import type { KubernetesObjects } from '../../runtime/kubernetes/kubernetes-object.ts'
 
 /** One request that ended. */
 export interface AuditLine {
@@ -87,7 +86,7 @@ export class AuditLog {
   /** All lines up to now: the log is written a little later than a request ends. @throws Error when it does not come */
   async linesUntil(objects: Pick<KubernetesObjects, 'get'>): Promise<AuditLine[]> {
     const name = `marker-${randomBytes(8).toString('hex')}`
-    await objects.get(NAMESPACES, { namespace: '', name })
+    await objects.get(namespaces, { namespace: '', name })
     for (const end = Date.now() + 30_000; Date.now() < end; ) {
       const lines = this.lines()
       if (lines.some(line => line.name === name)) return lines

@@ -2,11 +2,13 @@
  * The Kubernetes cluster that tests run against, always a real one. `SERVICE_TEST_API_KUBECONFIG` names one whose pods need not
  * run (falling back to `KUBECONFIG`), `KUBECONFIG` one with a node.
  */
+
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { LABELS } from '../../crds/metadata.ts'
+import { namespaces } from '../../runtime/kubernetes/core-kinds.ts'
 import type { KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
 import type { KubernetesObject, KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { kubernetesObjects } from '../../runtime/kubernetes/kubernetes-objects.ts'
@@ -30,7 +32,7 @@ export interface TestCluster {
   installWidget(): Promise<void>
 }
 
-export const namespaces: ObjectType = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', clusterScoped: true }
+export { namespaces }
 
 const crds: ObjectType<Crd> = {
   apiVersion: 'apiextensions.k8s.io/v1',

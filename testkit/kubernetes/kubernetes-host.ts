@@ -4,9 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { ANNOTATIONS, API_VERSION, environmentLabels, LABELS } from '../../crds/metadata.ts'
+import { POSTGRES_PORT } from '../../lib/model/environment.ts'
 import type { InstanceRef, ObservedInstance } from '../../operator/host/host.ts'
 import { DEFAULT_HOST_SETTINGS, type KubernetesHostSettings } from '../../operator/host/kubernetes/host-settings.ts'
-import { instanceNames, POSTGRES_PORT } from '../../operator/host/kubernetes/instance-names.ts'
+import { instanceNames } from '../../operator/host/kubernetes/instance-names.ts'
 import { type KubernetesHost, openKubernetesHost } from '../../operator/host/kubernetes/kubernetes-host.ts'
 import {
   claims,

@@ -1,7 +1,9 @@
 /** Plays a node as the API server sees it: its object and its heartbeats. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { V1Lease, V1Node } from '@kubernetes/client-node'
 import type { KubernetesObject, KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { microTime } from '../../runtime/kubernetes/micro-time.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 
 export const NODE: ObjectType<V1Node> = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', clusterScoped: true }
@@ -57,7 +59,7 @@ export class NodeFaker {
     const spec = (): object => ({
       holderIdentity: this.#name,
       leaseDurationSeconds: 40,
-      renewTime: new Date().toISOString().replace('Z', '000Z'),
+      renewTime: microTime(),
     })
     while (!signal.aborted) {
       try {

@@ -2,9 +2,12 @@
  * Plays the network on a cluster without one, and the servers in it: on every Service's own address a Postgres stand-in answers while
  * one of its pods is ready. Needs a cluster whose Services have loopback addresses (`--service-cluster-ip-range=127.96.0.0/16`).
  */
+
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
-import type { V1Secret, V1Service } from '@kubernetes/client-node'
+import type { V1Service } from '@kubernetes/client-node'
+import { POSTGRES_PORT } from '../../lib/model/environment.ts'
+import { secrets } from '../../runtime/kubernetes/core-kinds.ts'
 import type { KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
 import type { KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { kubernetesObjects } from '../../runtime/kubernetes/kubernetes-objects.ts'
@@ -13,9 +16,7 @@ import { type StandinFiles, StandinServer } from './postgres-standin.ts'
 import { watchObjects } from './watch-objects.ts'
 
 const SERVICE: ObjectType<V1Service> = { apiVersion: 'v1', kind: 'Service', plural: 'services' }
-const SECRET: ObjectType<V1Secret> = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }
 const UID = 'svc.internal/uid'
-const PORT = 5432
 
 export class ServiceFaker {
   readonly #objects: KubernetesObjects
@@ -70,7 +71,7 @@ export class ServiceFaker {
     }
     const owner = service.metadata?.labels?.[UID]
     const ours =
-      owner !== undefined && clusterIP?.startsWith('127.') === true && ports?.some(({ port }) => port === PORT)
+      owner !== undefined && clusterIP?.startsWith('127.') === true && ports?.some(({ port }) => port === POSTGRES_PORT)
     if (!ours || this.#doors.has(uid)) return
     const namespace = service.metadata!.namespace!
     const door = createServer(socket => {
@@ -87,7 +88,7 @@ export class ServiceFaker {
         },
       )
     })
-    door.listen(PORT, clusterIP)
+    door.listen(POSTGRES_PORT, clusterIP)
     once(door, 'listening').catch((error: unknown) => this.#failures.push(error))
     this.#doors.set(uid, door)
   }
@@ -108,7 +109,7 @@ export class ServiceFaker {
   }
 
   async #files(namespace: string, owner: string): Promise<StandinFiles> {
-    const { items } = await this.#objects.list(SECRET, { namespace, labels: { [UID]: owner } })
+    const { items } = await this.#objects.list(secrets, { namespace, labels: { [UID]: owner } })
     const { data } = items.find(({ type }) => type === 'kubernetes.io/tls') ?? {}
     if (data === undefined) throw new Error(`No files of the server of ${owner}`)
     const read = (name: string): string => atob(data[name] ?? '')

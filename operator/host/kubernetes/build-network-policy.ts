@@ -2,7 +2,7 @@
 import type { V1NetworkPolicySpec } from '@kubernetes/client-node'
 import { LABELS, OPERATOR, POSTGRES_APP } from '../../../crds/metadata.ts'
 import type { EnvironmentKind } from '../../../lib/model/environment.ts'
-import { POSTGRES_PORT } from './instance-names.ts'
+import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import type { NetworkPolicy } from './object-types.ts'
 
 const port = { port: POSTGRES_PORT, protocol: 'TCP' }

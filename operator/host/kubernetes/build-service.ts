@@ -1,8 +1,9 @@
 /** The one Service of an instance: where clients connect, whether it is ready or not. Pure. */
 import type { V1ServiceSpec } from '@kubernetes/client-node'
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import type { Exposure } from './host-settings.ts'
-import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
+import type { InstanceNames } from './instance-names.ts'
 import type { Service } from './object-types.ts'
 
 export const buildService = (

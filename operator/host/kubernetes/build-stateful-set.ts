@@ -1,9 +1,12 @@
 /** The StatefulSet of an instance: replicas 0 or 1, restarted by the operator alone. Pure. */
+
 import type { V1Container, V1PodSpec, V1PodTemplateSpec, V1Volume } from '@kubernetes/client-node'
 import { ANNOTATIONS, LABELS } from '../../../crds/metadata.ts'
+import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
+import { milliCores } from '../../../lib/model/quantity.ts'
 import { SERVICE_ACCOUNT } from './build-project-objects.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
-import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
+import type { InstanceNames } from './instance-names.ts'
 import type { StatefulSet } from './object-types.ts'
 import { figuresText, type Wanted, wantedText } from './wanted.ts'
 
@@ -147,7 +150,3 @@ const podVolumes = (names: InstanceNames): V1Volume[] => [
 
 /** Kubernetes replaces $(NAME) in arguments; a doubled $ stands for itself. */
 const literal = (text: string): string => text.replaceAll('$', '$$$$')
-
-/** Thousandths of a core: `500m` or `2`. */
-const milliCores = (quantity: string): number =>
-  quantity.endsWith('m') ? Number.parseInt(quantity, 10) : Number.parseInt(quantity, 10) * 1000

@@ -5,8 +5,8 @@
 
 import type { Endpoint } from '../../../crds/environment.ts'
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import type { Exposure } from './host-settings.ts'
-import { POSTGRES_PORT } from './instance-names.ts'
 import type { Service } from './object-types.ts'
 
 type External = NonNullable<Endpoint['external']>

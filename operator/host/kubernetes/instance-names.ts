@@ -35,9 +35,6 @@ export interface InstanceNames {
   readonly hosts: readonly string[]
 }
 
-/** The port that Postgres listens on in its pod and its Service. */
-export const POSTGRES_PORT = 5432
-
 export const instanceNames = ({ key, uid, path }: InstanceRef, managedBy: string = OPERATOR): InstanceNames => {
   const { namespace } = key
   const name = instanceName(path)

@@ -3,13 +3,13 @@
  * a server that answers what it should be, writes down how one ended. Level-based; called for every event and now and then.
  */
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import { judgeLastWords } from '../../../runtime/postgres/last-words.ts'
 import { ConditionError, type InstanceFailure } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, readStatefulSet } from './cluster-world.ts'
 import { claimProblem, ensureClaim, growClaim } from './ensure-claim.ts'
 import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
 import { externalHost, isUnproven } from './external-door.ts'
-import { POSTGRES_PORT } from './instance-names.ts'
 import { jittered } from './jittered.ts'
 import { failureIn, hasRun, isLost, isUnresponsive, nodeLost, runOf, unscheduledPatienceMs } from './judge-pod.ts'
 import { keepServer, RELOAD_EVERY_MS } from './keep-server.ts'

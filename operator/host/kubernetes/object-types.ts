@@ -1,19 +1,19 @@
 /** The kinds of Kubernetes' own that an environment on a cluster is made of. */
 import type {
-  V1Namespace,
   V1NetworkPolicy,
   V1Node,
   V1PersistentVolume,
   V1PersistentVolumeClaim,
   V1Pod,
   V1RoleBinding,
-  V1Secret,
   V1Service,
   V1ServiceAccount,
   V1StatefulSet,
   V1StorageClass,
 } from '@kubernetes/client-node'
 import type { KubernetesObject, ObjectType } from '../../../runtime/kubernetes/kubernetes-object.ts'
+
+export { namespaces, type Secret, secrets } from '../../../runtime/kubernetes/core-kinds.ts'
 
 /** An object as it is on the wire: times are text there, whatever the client's classes say. */
 type Wire<O> = Omit<O, 'metadata'> & KubernetesObject & { readonly metadata?: WireMetadata }
@@ -35,14 +35,12 @@ export type StatefulSet = Wire<V1StatefulSet>
 export type Pod = Wire<V1Pod>
 export type Service = Wire<V1Service>
 export type Claim = Wire<V1PersistentVolumeClaim>
-export type Secret = Wire<V1Secret>
 export type ServiceAccount = Wire<V1ServiceAccount>
 export type RoleBinding = Wire<V1RoleBinding>
 export type NetworkPolicy = Wire<V1NetworkPolicy>
 export type Volume = Wire<V1PersistentVolume>
 export type StorageClass = Wire<V1StorageClass>
 export type Node = Wire<V1Node>
-export type Namespace = Wire<V1Namespace>
 
 export const statefulSets: ObjectType<StatefulSet> = {
   apiVersion: 'apps/v1',
@@ -56,7 +54,6 @@ export const claims: ObjectType<Claim> = {
   kind: 'PersistentVolumeClaim',
   plural: 'persistentvolumeclaims',
 }
-export const secrets: ObjectType<Secret> = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }
 export const serviceAccounts: ObjectType<ServiceAccount> = {
   apiVersion: 'v1',
   kind: 'ServiceAccount',
@@ -85,12 +82,6 @@ export const storageClasses: ObjectType<StorageClass> = {
   clusterScoped: true,
 }
 export const nodes: ObjectType<Node> = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', clusterScoped: true }
-export const namespaces: ObjectType<Namespace> = {
-  apiVersion: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  clusterScoped: true,
-}
 export const definitions: ObjectType = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

@@ -1,10 +1,11 @@
 /** What is told of an instance, from its objects and what the host found out itself. Pure. */
 import type { Endpoint } from '../../../crds/environment.ts'
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
+import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import type { InstanceFailure, InstanceState, ObservedInstance } from '../host.ts'
 import { externalOf, isUnproven } from './external-door.ts'
 import type { Exposure } from './host-settings.ts'
-import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
+import type { InstanceNames } from './instance-names.ts'
 import { exitOf, isReady, isUnresponsive, restartsOf, runOf } from './judge-pod.ts'
 import { policyOf } from './judge-volume.ts'
 import type { Claim, Pod, Service, StatefulSet } from './object-types.ts'

@@ -1,12 +1,13 @@
 /** What the operator does inside a server: signs in through the Service as clients do, by its own certificate. */
 import type pg from 'pg'
+import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import { limitConnections } from '../apply-roles.ts'
 import { APP_ROLE } from '../database-roles.ts'
 import { type Disk, judgeDisk } from '../disk.ts'
 import type { Door } from '../sign-in.ts'
 import { asSuperuser, type TlsAddress } from '../superuser-session.ts'
 import type { Signing } from './authority-secret.ts'
-import { type InstanceNames, POSTGRES_PORT } from './instance-names.ts'
+import type { InstanceNames } from './instance-names.ts'
 import type { Service } from './object-types.ts'
 import { FILES_SETTING } from './server-settings.ts'
 

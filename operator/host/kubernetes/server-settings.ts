@@ -1,5 +1,8 @@
 /** What a server in a pod is told: some of it at its start, the rest in a file that a reload reads again. */
+
 import { createHash } from 'node:crypto'
+import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
+import { wholeCores } from '../../../lib/model/quantity.ts'
 import {
   COMMON_SETTINGS,
   renderSettings,
@@ -9,7 +12,6 @@ import {
 } from '../../../runtime/postgres/settings.ts'
 import { FILE_NAMES } from './build-files-secret.ts'
 import { FILES_PATH } from './build-stateful-set.ts'
-import { POSTGRES_PORT } from './instance-names.ts'
 import type { PlacedSpec } from './wanted.ts'
 
 /** What Postgres reads at its start only. A test asks a real server for the list. */
@@ -40,12 +42,9 @@ const LOG_FILES = /^log_(filename|file_mode|rotation_size|rotation_age)$/
 
 const file = (name: string): string => `${FILES_PATH}/${name}`
 
-const cpus = (quantity: string): number =>
-  quantity.endsWith('m') ? Math.ceil(Number.parseInt(quantity, 10) / 1000) : Number.parseInt(quantity, 10)
-
 const allSettings = (spec: PlacedSpec, name: string): Settings => ({
   ...COMMON_SETTINGS,
-  ...sizedSettings({ ...spec, cpus: cpus(spec.cpu) }),
+  ...sizedSettings({ ...spec, cpus: wholeCores(spec.cpu) }),
   listen_addresses: '*',
   port: POSTGRES_PORT,
   unix_socket_directories: '/run/postgresql',

@@ -1,4 +1,5 @@
 /** What an instance's server is told: its size, its place, and who may sign in from where. */
+import { wholeCores } from '../../../lib/model/quantity.ts'
 import { type ServerConfig, writeConfigFiles } from '../../../runtime/postgres/config-files.ts'
 import { COMMON_SETTINGS, type PasswordAccess, sizedSettings } from '../../../runtime/postgres/settings.ts'
 import { APP_DATABASE, APP_ROLE, OPS_ROLE } from '../database-roles.ts'
@@ -19,7 +20,7 @@ export const instanceConfig = (host: Surroundings, folders: InstanceFolders, int
       name: folders.name,
       ...(tls === undefined ? {} : { tls }),
     },
-    settings: [COMMON_SETTINGS, sizedSettings({ memoryBytes, storageBytes, cpus: cpus(cpu), maxConnections })],
+    settings: [COMMON_SETTINGS, sizedSettings({ memoryBytes, storageBytes, cpus: wholeCores(cpu), maxConnections })],
     accesses: accesses(host.reach.listen, tls !== undefined),
   }
 }
@@ -27,9 +28,6 @@ export const instanceConfig = (host: Surroundings, folders: InstanceFolders, int
 /** Writes the configuration files of an instance anew, for a server that runs. */
 export const writeInstanceConfig = (host: Surroundings, folders: InstanceFolders, intent: Intent): Promise<string> =>
   writeConfigFiles(folders.root, host.account, instanceConfig(host, folders, intent))
-
-const cpus = (quantity: string): number =>
-  quantity.endsWith('m') ? Math.ceil(Number.parseInt(quantity, 10) / 1000) : Number.parseInt(quantity, 10)
 
 /** The tenant signs in over TCP, encrypted where others can listen; the control plane only from this machine. */
 const accesses = (listen: string, tls: boolean): PasswordAccess[] => {
