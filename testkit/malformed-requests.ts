@@ -12,8 +12,25 @@ export interface Malformed {
 
 /** What good requests are made of. */
 export interface GoodValues {
-  readonly token: string
+  /** undefined: of a call that needs none. */
+  readonly token: string | undefined
   readonly params: Readonly<Record<string, string>>
+  /** More headers of every request. */
+  readonly headers?: readonly (readonly [name: string, value: string])[]
+  /** Stands wherever a body has a secret. */
+  readonly secret?: string
+}
+
+/** Fields of bodies that hold secrets. */
+const SECRET_FIELD = /password|token|code|secret/
+
+const bodyWith = (example: unknown, secret: string | undefined): unknown => {
+  if (secret === undefined || typeof example !== 'object' || example === null) return example
+  const fields = Object.entries(example).map(([name, value]) => [
+    name,
+    SECRET_FIELD.test(name) ? secret : (value as unknown),
+  ])
+  return Object.fromEntries(fields) as unknown
 }
 
 interface Draft {
@@ -29,17 +46,18 @@ type Fault = (draft: Draft, route: Route, pick: number) => string | undefined
 
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
-const goodDraft = (route: Route, { token, params }: GoodValues, key: string): Draft => ({
+const goodDraft = (route: Route, { token, params, headers = [], secret }: GoodValues, key: string): Draft => ({
   method: route.method.toUpperCase(),
   path: route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params[name] ?? 'nothing')),
   query: route.organization === 'query' ? `organization_id=${params['org'] ?? ''}` : '',
   headers: [
-    ['Authorization', `Bearer ${token}`],
+    ...(token === undefined ? [] : ([['Authorization', `Bearer ${token}`]] as [string, string][])),
+    ...headers.map(([name, value]): [string, string] => [name, value]),
     ['Idempotency-Key', key],
     ['X-Service-Organization-ID', params['org'] ?? ''],
     ...(route.method === 'get' ? [] : ([['Content-Type', 'application/json']] as [string, string][])),
   ],
-  body: route.examples.request === undefined ? undefined : json(route.examples.request),
+  body: route.examples.request === undefined ? undefined : json(bodyWith(route.examples.request, secret)),
 })
 
 const set = (draft: Draft, name: string, ...values: string[]): void => {

@@ -47,8 +47,12 @@ const messageOf = (issue: Issue): string => {
   return issue.message
 }
 
+/** What a field could be called. Anything else is no name but content that was sent as one, a secret say. */
+const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
+
 const fieldErrors = (place: Place, issue: Issue): FieldError[] => {
-  const at = issue.code === 'unrecognized_keys' ? issue.keys.map(key => [...issue.path, key]) : [issue.path]
+  const unknown = (key: string): readonly PropertyKey[] => (FIELD_NAME.test(key) ? [...issue.path, key] : issue.path)
+  const at = issue.code === 'unrecognized_keys' ? issue.keys.map(unknown) : [issue.path]
   return at.map(path => ({ in: place, pointer: pointer(place, path), code: codeOf(issue), message: messageOf(issue) }))
 }
 

@@ -8,7 +8,9 @@ import { type ApiTeam, created, makeTeam, ORG, PROJECT } from '../../testkit/api
 import { sized } from '../../testkit/full.ts'
 import { type Malformed, malformedRequest } from '../../testkit/malformed-requests.ts'
 import { closeRawConnections, sendBytes, sendRaw } from '../../testkit/raw-http.ts'
-import { errorCodesOf } from '../contract/route.ts'
+import { signInAs } from '../../testkit/sign-in.ts'
+import { errorMediaTypeOf } from '../contract/problem.ts'
+import { errorCodesOf, type Route } from '../contract/route.ts'
 import { ROUTES } from '../contract/routes.ts'
 
 /** What any path can be answered, whether a route is there or not. */
@@ -19,7 +21,7 @@ describe('bad input', () => {
   let api: TestApiServer
   let team: ApiTeam
   before(async () => {
-    api = await startTestApiServer()
+    api = await startTestApiServer({ environment: { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' } })
     team = await makeTeam(api)
     await created(team.owner, 'main', { deletion_protection: true })
   })
@@ -28,15 +30,26 @@ describe('bad input', () => {
     await api.stop()
   })
 
-  const judge = async ({ route, request, faults }: Malformed): Promise<number> => {
+  const judge = async ({ route, request, faults }: Malformed, canary?: string): Promise<number> => {
     const answer = await sendRaw(api.url, request)
     const where = `${request.method} ${request.target.slice(0, 120)} (${faults.join('; ')}) -> ${answer.status} ${answer.text.slice(0, 300)}`
-    assert.ok(answer.status < 500 && answer.status >= 200, where)
+    if (canary !== undefined) assert.ok(!`${answer.text}${[...answer.headers].join()}`.includes(canary), where)
+    // A route that is switched off says so, and a flood of passwords is turned away: both are documented.
+    const isSaid = ['mail_not_configured', 'login_busy'].includes(
+      (answer.body as { code?: string } | undefined)?.code ?? '',
+    )
+    assert.ok((answer.status < 500 || isSaid) && answer.status >= 200, where)
     // A changed method or path may reach another route, whose codes then hold.
     const routes = Object.values(ROUTES)
     const moved = faults.some(fault => /^(method|path|trailing|upper|double|long|another)/.test(fault))
     const documented = moved ? routes.flatMap(errorCodesOf) : errorCodesOf(route)
-    if (answer.status >= 400 && request.method !== 'HEAD') assertProblem(answer, [...documented, ...ANYWHERE], where)
+    const given = answer.headers.get('content-type') ?? ''
+    // What is refused before its route is known is no OAuth answer.
+    const mediaType = Object.values<Route>(ROUTES)
+      .map(errorMediaTypeOf)
+      .find(each => each === given)
+    if (answer.status >= 400 && request.method !== 'HEAD')
+      assertProblem(answer, [...documented, ...ANYWHERE], where, mediaType)
     return answer.status
   }
 
@@ -58,12 +71,40 @@ describe('bad input', () => {
     const samples = fc.sample(malformedRequest(routes, good), n)
     const statuses = new Map<number, number>()
     for (let at = 0; at < samples.length; at += AT_ONCE)
-      for (const status of await Promise.all(samples.slice(at, at + AT_ONCE).map(judge)))
+      for (const status of await Promise.all(samples.slice(at, at + AT_ONCE).map(each => judge(each))))
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const refused = [...statuses].filter(([status]) => status >= 400).reduce((sum, [, count]) => sum + count, 0)
     assert.ok(refused > n * 0.7, `only ${refused} of ${n} were refused: ${JSON.stringify([...statuses])}`)
     assert.deepEqual(
       api.logged.filter(line => line.includes('Unforeseen')),
+      [],
+    )
+  })
+
+  it('is answered so by the login too, and nothing of what was secret in it comes back or is logged', async function () {
+    this.timeout(600_000)
+    const n = sized(400, 20_000)
+    const canary = 'canary-0123456789-of-a-secret'
+    const login = Object.values(ROUTES).filter(({ path }) => path.startsWith('/v1/auth'))
+    const open = login.filter(({ policy }) => policy.startsWith('public'))
+    const own = login.filter(({ policy }) => !policy.startsWith('public'))
+    const params = { session: 'ses_06dm3qz5hx7n0c8k2v4r9w1tbe', user_code: 'BCDF-GHJK' }
+    const [statuses, batch] = [new Map<number, number>(), 200]
+    for (let done = 0; done < n; done += batch) {
+      const { token } = await signInAs(api, team.owner)
+      const headers = [['X-Forwarded-For', `10.77.0.${(done / batch) % 16}`]] as const
+      const samples = [
+        ...fc.sample(malformedRequest(open, { token: undefined, params, headers, secret: canary }), batch / 2),
+        ...fc.sample(malformedRequest(own, { token, params, headers, secret: canary }), batch / 2),
+      ]
+      for (let at = 0; at < samples.length; at += AT_ONCE)
+        for (const status of await Promise.all(samples.slice(at, at + AT_ONCE).map(each => judge(each, canary))))
+          statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+    const refused = [...statuses].filter(([status]) => status >= 400).reduce((sum, [, count]) => sum + count, 0)
+    assert.ok(refused > n * 0.7, `only ${refused} of ${n} were refused: ${JSON.stringify([...statuses])}`)
+    assert.deepEqual(
+      api.logged.filter(line => line.includes('Unforeseen') || line.includes(canary)),
       [],
     )
   })
@@ -224,6 +265,15 @@ describe('bad input', () => {
     assert.equal(answer.status, 400)
     assert.equal((answer.body as { errors: unknown[] }).errors.length, 20)
     assert.ok(!answer.text.includes('canary-value'))
+  })
+
+  it('quotes no unknown field that could not be called so: it is content that was sent as a name', async () => {
+    const token = newPersonalToken().token
+    for (const name of [token, 'a password of mine', '{"password":"mine"}']) {
+      const answer = await post([JSON_TYPE], JSON.stringify({ name: 'a', [name]: '' }))
+      assertProblem(answer, ['validation_failed'], name)
+      assert.ok(!decodeURIComponent(answer.text).includes(name.slice(8)))
+    }
   })
 
   it('serves the next request of the same connection after a refused body', async () => {
