@@ -7,5 +7,6 @@ if [ $# -gt 0 ]; then exec mocha "$@"; fi
 named() {
   find "$@" -name '*.test.ts' -not -name '*.cluster.test.ts' -not -name '*.node.test.ts' -not -path '*/node_modules/*' | sort | tr '\n' ' '
 }
-# Whole boxes wait more than they work, so what tests parts of them goes on beside.
-exec node tools/lanes.ts "$(named lib crds runtime operator apiserver testkit tools charts images)" "$(named box e2e)"
+# Whole boxes, and models that ask two replicas one thing after the other, wait more than they work: the rest goes on beside.
+parts=(lib crds runtime operator apiserver testkit tools charts images)
+exec node tools/lanes.ts "$(named "${parts[@]}" -not -name '*.model.test.ts')" "$(named box e2e)" "$(named "${parts[@]}" -name '*.model.test.ts')"

@@ -410,5 +410,5 @@ describe('account tokens, against a model', () => {
     const sequences = sized(200, 10_000)
     const steps = await runSequences(commands, start, sequences, 8)
     assert.ok(steps > sequences)
-  }).timeout(300_000)
+  }).timeout(900_000)
 })

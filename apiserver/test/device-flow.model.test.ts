@@ -300,5 +300,5 @@ describe('the device flow, against a model', () => {
     const sequences = sized(300, 10_000)
     const steps = await runSequences(commands, begin, sequences, 6)
     assert.ok(steps > sequences)
-  }).timeout(300_000)
+  }).timeout(900_000)
 })

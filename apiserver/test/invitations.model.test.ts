@@ -285,5 +285,5 @@ describe('invitations, against a model', () => {
     const sequences = sized(500, 10_000)
     const steps = await runSequences(commands, begin, sequences, 10)
     assert.ok(steps > sequences)
-  }).timeout(300_000)
+  }).timeout(900_000)
 })

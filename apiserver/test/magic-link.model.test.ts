@@ -201,5 +201,5 @@ describe('email links, against a model', () => {
     const sequences = sized(300, 10_000)
     const steps = await runSequences(commands, begin, sequences, 6)
     assert.ok(steps > sequences)
-  }).timeout(300_000)
+  }).timeout(900_000)
 })

@@ -293,5 +293,5 @@ describe('links for a new password, against a model', () => {
     const sequences = sized(200, 10_000)
     const steps = await runSequences(commands, begin, sequences, 7)
     assert.ok(steps > sequences)
-  }).timeout(300_000)
+  }).timeout(900_000)
 })

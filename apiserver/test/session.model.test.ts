@@ -395,5 +395,5 @@ describe('sessions, against a model', () => {
     const sequences = sized(300, 10_000)
     const steps = await runSequences(commands, start, sequences, 8)
     assert.ok(steps > sequences)
-  }).timeout(300_000)
+  }).timeout(900_000)
 })

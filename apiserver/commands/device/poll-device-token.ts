@@ -9,7 +9,7 @@ import {
   pollDeviceRequest,
   redeemDeviceRequest,
 } from '../../store/device-requests.ts'
-import { findMember } from '../../store/memberships.ts'
+import { holdMembership } from '../../store/memberships.ts'
 import type { Sql } from '../../store/sql.ts'
 import { insertToken } from '../../store/tokens.ts'
 import { findUser, lockUser } from '../../store/users.ts'
@@ -44,7 +44,7 @@ const mayStillGrant = async (sql: Sql, userId: string, poll: DevicePoll): Promis
   await lockUser(sql, userId)
   if ((await findUser(sql, userId))?.disabledAt !== null || !(await hasRoom(sql, userId))) return false
   const reach = { scopes: poll.grantedScopes ?? [], organizationId: poll.grantedOrganizationId ?? undefined }
-  for (const id of organizationsNamed(reach)) if ((await findMember(sql, id, userId)) === undefined) return false
+  for (const id of organizationsNamed(reach)) if (!(await holdMembership(sql, id, userId))) return false
   return true
 }
 
