@@ -4,14 +4,14 @@ import { newId } from '../../lib/model/time-ordered-id.ts'
 import { organizationNotFound, requireRole } from '../auth/authorize.ts'
 import type { CreatedInvitation, CreateInvitationBody } from '../contract/invitations.ts'
 import { type Mailbox, nextTurn, postLetter } from '../mail/post-letter.ts'
-import { type AttemptLimit, countAttempt } from '../store/attempts.ts'
+import { type AttemptLimit, countAttempt } from '../store/login/attempts.ts'
 import {
   countInvitations,
   type InvitationRow,
   insertInvitation,
   lockInvitationOf,
   removeInvitation,
-} from '../store/invitations.ts'
+} from '../store/login/invitations.ts'
 import { withdrawLetters } from '../store/mail-outbox.ts'
 import { findMember } from '../store/memberships.ts'
 import { lockOrganization, type OrganizationRow } from '../store/organizations.ts'

@@ -1,6 +1,6 @@
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { organizationNotFound, requireRole } from '../auth/authorize.ts'
-import { takeBackGrants } from '../store/device-requests.ts'
+import { takeBackGrants } from '../store/login/device-requests.ts'
 import { findMember, removeMembership } from '../store/memberships.ts'
 import { lockOrganization } from '../store/organizations.ts'
 import { revokeBoundTokens } from '../store/tokens.ts'

@@ -1,6 +1,6 @@
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { requireRole } from '../auth/authorize.ts'
-import { lockInvitation, removeInvitation } from '../store/invitations.ts'
+import { lockInvitation, removeInvitation } from '../store/login/invitations.ts'
 import { withdrawLetters } from '../store/mail-outbox.ts'
 import type { Call, Reply } from './call.ts'
 import { callEvent } from './call-events.ts'

@@ -3,7 +3,7 @@
 import type { Sealer } from '../../lib/credentials/seal.ts'
 import type { LetterKind } from '../../lib/model/letter.ts'
 import { newId } from '../../lib/model/time-ordered-id.ts'
-import { countAttempt, takeTurn } from '../store/attempts.ts'
+import { countAttempt, takeTurn } from '../store/login/attempts.ts'
 import { insertLetter, withdrawLetters } from '../store/mail-outbox.ts'
 import type { Sql } from '../store/sql.ts'
 import { type LetterSecret, sealSecret } from './letter-secret.ts'

@@ -4,8 +4,8 @@ import { createSealer, SealError } from '../../lib/credentials/seal.ts'
 import { newId } from '../../lib/model/time-ordered-id.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from '../../testkit/control-plane-database.ts'
 import { sized } from '../../testkit/full.ts'
+import { secretPlace } from './login/second-factors.ts'
 import { proveSealer, rewrapSealedRows } from './sealed-rows.ts'
-import { secretPlace } from './second-factors.ts'
 
 describe('sealed rows', () => {
   const [old, fresh] = [randomBytes(32), randomBytes(32)]

@@ -4,8 +4,8 @@ import type { Sealer, SealPlace } from '../../lib/credentials/seal.ts'
 import { SealError } from '../../lib/credentials/seal.ts'
 import { CANARY, CANARY_TEXT } from '../../runtime/embedded/seal-canary.ts'
 import type { Database } from './database.ts'
+import { secretPlace } from './login/second-factors.ts'
 import { letterPlace } from './mail-outbox.ts'
-import { secretPlace } from './second-factors.ts'
 
 const BATCH = 200
 const ROOT_BYTES = 32

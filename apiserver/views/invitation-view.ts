@@ -1,5 +1,5 @@
 import type { InvitationRecord } from '../contract/invitations.ts'
-import type { InvitationRow } from '../store/invitations.ts'
+import type { InvitationRow } from '../store/login/invitations.ts'
 
 export const invitationView = (row: InvitationRow): InvitationRecord => ({
   invitation_id: row.id,

@@ -1,6 +1,6 @@
 import type { PersonRecord, SessionRecord } from '../contract/login/people.ts'
-import type { SignInAccount } from '../store/passwords.ts'
-import type { SessionLife, SessionRow } from '../store/sessions.ts'
+import type { SignInAccount } from '../store/login/passwords.ts'
+import type { SessionLife, SessionRow } from '../store/login/sessions.ts'
 
 /** When a session ends if it is not used again. */
 const endOf = ({ createdAt, lastUsedAt }: SessionRow, { idle, absolute }: SessionLife): Date =>

@@ -9,7 +9,7 @@ import {
   rotateSession,
   type SessionCredential,
   type SessionLife,
-} from '../../store/sessions.ts'
+} from '../../store/login/sessions.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { LastUsed } from '../last-used.ts'
 import type { Authenticated, Authenticator } from './authenticator.ts'

@@ -1,5 +1,5 @@
 import { insertAccountEvent } from '../../store/audit.ts'
-import { denyDeviceRequest, lockDeviceRequest } from '../../store/device-requests.ts'
+import { denyDeviceRequest, lockDeviceRequest } from '../../store/login/device-requests.ts'
 import type { Call, Reply } from '../call.ts'
 import { accountEvent } from '../call-events.ts'
 import type { LoginDependencies } from '../login/dependencies.ts'

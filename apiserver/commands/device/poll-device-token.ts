@@ -8,7 +8,7 @@ import {
   denyDeviceRequest,
   pollDeviceRequest,
   redeemDeviceRequest,
-} from '../../store/device-requests.ts'
+} from '../../store/login/device-requests.ts'
 import { holdMembership } from '../../store/memberships.ts'
 import type { Sql } from '../../store/sql.ts'
 import { insertToken } from '../../store/tokens.ts'

@@ -9,11 +9,11 @@ import {
   lockInvitation,
   type OfferedInvitation,
   removeInvitation,
-} from '../../store/invitations.ts'
+} from '../../store/login/invitations.ts'
+import { setPassword } from '../../store/login/passwords.ts'
 import { withdrawLetters } from '../../store/mail-outbox.ts'
 import { findMember, putMembership } from '../../store/memberships.ts'
 import { lockOrganization } from '../../store/organizations.ts'
-import { setPassword } from '../../store/passwords.ts'
 import type { Sql } from '../../store/sql.ts'
 import { findUser, lockUserByEmail, verifyEmail } from '../../store/users.ts'
 import type { OpenCall, Reply } from '../call.ts'

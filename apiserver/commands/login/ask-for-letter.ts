@@ -2,7 +2,7 @@
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { LetterKind } from '../../../lib/model/letter.ts'
 import { type Mailbox, mayWrite } from '../../mail/post-letter.ts'
-import { type AttemptLimit, countAttempt } from '../../store/attempts.ts'
+import { type AttemptLimit, countAttempt } from '../../store/login/attempts.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { OpenCall, Reply } from '../call.ts'
 import type { LoginDependencies } from './dependencies.ts'

@@ -1,6 +1,6 @@
 import type { ChangePasswordBody } from '../../contract/login/passwords.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
-import { holdPasswordAlone } from '../../store/passwords.ts'
+import { holdPasswordAlone } from '../../store/login/passwords.ts'
 import type { Call, Reply } from '../call.ts'
 import { visitMetadata } from './begin-session.ts'
 import { invalidCredentials, provePassword } from './check-password.ts'

@@ -5,7 +5,7 @@ import type { SessionSettings } from '../../auth/authenticate/session.ts'
 import type { PasswordHasher } from '../../auth/passwords/password-hasher.ts'
 import type { Mailbox } from '../../mail/post-letter.ts'
 import type { Database } from '../../store/database.ts'
-import type { LockoutSettings } from '../../store/sign-in-failures.ts'
+import type { LockoutSettings } from '../../store/login/sign-in-failures.ts'
 
 export interface LoginSettings {
   readonly sessions: SessionSettings

@@ -1,7 +1,7 @@
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { AccountEventType } from '../../../lib/model/audit.ts'
 import { insertAccountEvent, type NewAccountEvent } from '../../store/audit.ts'
-import { endOtherSessions, endSession } from '../../store/sessions.ts'
+import { endOtherSessions, endSession } from '../../store/login/sessions.ts'
 import type { Call, Reply } from '../call.ts'
 import { visitMetadata } from './begin-session.ts'
 import type { LoginDependencies } from './dependencies.ts'

@@ -12,7 +12,7 @@ import {
   promoteUser,
   putConfigured,
   putSetupToken,
-} from '../../store/setup.ts'
+} from '../../store/login/setup.ts'
 import type { Sql } from '../../store/sql.ts'
 import { insertUser, lockUserByEmail, type UserRow } from '../../store/users.ts'
 import { replacePassword } from './new-password.ts'

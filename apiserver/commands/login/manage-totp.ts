@@ -5,8 +5,8 @@ import { base32, matchTotp, newTotpSecret, otpauthUri } from '../../../lib/crede
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { AccountEventType } from '../../../lib/model/audit.ts'
 import type { EnrolledTotp, MfaState, PendingTotp, RecoveryCodes } from '../../contract/login/mfa.ts'
-import { clearAttempts, countAttempt } from '../../store/attempts.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
+import { clearAttempts, countAttempt } from '../../store/login/attempts.ts'
 import {
   countRecoveryCodes,
   enableFactor,
@@ -15,8 +15,8 @@ import {
   removeFactor,
   replaceRecoveryCodes,
   secretPlace,
-} from '../../store/second-factors.ts'
-import { endOtherSessions } from '../../store/sessions.ts'
+} from '../../store/login/second-factors.ts'
+import { endOtherSessions } from '../../store/login/sessions.ts'
 import type { Sql } from '../../store/sql.ts'
 import { lockUser } from '../../store/users.ts'
 import type { Call, Reply } from '../call.ts'

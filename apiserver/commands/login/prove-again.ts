@@ -1,6 +1,6 @@
 /** Step-up: what is sensitive asks whoever is signed in to have proved lately who they are. */
 import { DomainError } from '../../../lib/errors/domain-error.ts'
-import { freshenSession, isSessionFresh } from '../../store/sessions.ts'
+import { freshenSession, isSessionFresh } from '../../store/login/sessions.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { Call } from '../call.ts'
 import { provePassword } from './check-password.ts'

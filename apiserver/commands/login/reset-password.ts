@@ -7,10 +7,10 @@ import type {
   IssueResetBody,
   ResetPreview,
 } from '../../contract/login/password-resets.ts'
-import { type AttemptLimit, countAttempt } from '../../store/attempts.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
-import { findReset, putReset, type ResetRow, spendReset } from '../../store/password-resets.ts'
-import { findSignInAccount } from '../../store/passwords.ts'
+import { type AttemptLimit, countAttempt } from '../../store/login/attempts.ts'
+import { findReset, putReset, type ResetRow, spendReset } from '../../store/login/password-resets.ts'
+import { findSignInAccount } from '../../store/login/passwords.ts'
 import { verifyEmail } from '../../store/users.ts'
 import { emailHint } from '../../views/email-hint.ts'
 import type { Call, OpenCall, Reply } from '../call.ts'

@@ -2,8 +2,8 @@ import { newOneTimeToken } from '../../../lib/credentials/one-time-token.ts'
 import { tokenDigest } from '../../../lib/credentials/token.ts'
 import { matchTotp } from '../../../lib/credentials/totp.ts'
 import { DomainError } from '../../../lib/errors/domain-error.ts'
-import { type AttemptLimit, clearAttempts, countAttempt } from '../../store/attempts.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
+import { type AttemptLimit, clearAttempts, countAttempt } from '../../store/login/attempts.ts'
 import {
   type FirstStep,
   findFactor,
@@ -11,7 +11,7 @@ import {
   secretPlace,
   spendRecoveryCode,
   spendStep,
-} from '../../store/second-factors.ts'
+} from '../../store/login/second-factors.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { OpenCall } from '../call.ts'
 import { visitMetadata } from './begin-session.ts'

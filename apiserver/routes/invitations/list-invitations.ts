@@ -1,5 +1,5 @@
 import type { Handlers } from '../../context.ts'
-import { listInvitations as list } from '../../store/invitations.ts'
+import { listInvitations as list } from '../../store/login/invitations.ts'
 import { invitationView } from '../../views/invitation-view.ts'
 
 export const listInvitations: Handlers['listInvitations'] = async ({ params, query }, { database }) => {

@@ -1,9 +1,9 @@
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import { sessionUser } from '../../commands/login/end-sessions.ts'
 import type { Handlers } from '../../context.ts'
+import { findAccount } from '../../store/login/passwords.ts'
+import { findSession } from '../../store/login/sessions.ts'
 import { listOrganizations } from '../../store/organizations.ts'
-import { findAccount } from '../../store/passwords.ts'
-import { findSession } from '../../store/sessions.ts'
 import { personView, sessionView } from '../../views/session-view.ts'
 
 /** More memberships than these are read by listOrganizations. */

@@ -1,6 +1,6 @@
 import { sessionUser } from '../../commands/login/end-sessions.ts'
 import type { Handlers } from '../../context.ts'
-import { listSessions as list } from '../../store/sessions.ts'
+import { listSessions as list } from '../../store/login/sessions.ts'
 import { sessionView } from '../../views/session-view.ts'
 
 export const listSessions: Handlers['listSessions'] = async ({ query, call }, { login }) => {

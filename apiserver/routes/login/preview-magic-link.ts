@@ -2,8 +2,8 @@ import { isOneTimeToken } from '../../../lib/credentials/one-time-token.ts'
 import { tokenDigest } from '../../../lib/credentials/token.ts'
 import { invalidMagicLink } from '../../commands/login/verify-magic-link.ts'
 import type { Handlers } from '../../context.ts'
-import { findMagicLink } from '../../store/magic-links.ts'
-import { findSignInAccount } from '../../store/passwords.ts'
+import { findMagicLink } from '../../store/login/magic-links.ts'
+import { findSignInAccount } from '../../store/login/passwords.ts'
 import { emailHint } from '../../views/email-hint.ts'
 
 export const previewMagicLink: Handlers['previewMagicLink'] = async ({ body }, { login }) => {

@@ -1,5 +1,5 @@
 /** Links and codes for signing in by mail: one at a time for an address, of which digests are kept. */
-import type { Sql } from './sql.ts'
+import type { Sql } from '../sql.ts'
 
 /** A link to keep. */
 export interface NewMagicLink {

@@ -1,6 +1,6 @@
 /** Second factors: an app's sealed secret, digests of recovery codes, and tokens between the two steps of a sign-in. */
-import type { SealPlace } from '../../lib/credentials/seal.ts'
-import type { Sql } from './sql.ts'
+import type { SealPlace } from '../../../lib/credentials/seal.ts'
+import type { Sql } from '../sql.ts'
 
 /** A secret of an app, with what time it is for the database. */
 export interface FactorRow {

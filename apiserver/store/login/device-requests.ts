@@ -1,6 +1,6 @@
 /** Requests of the device flow (RFC 8628): of both of their codes digests alone are kept. */
-import { columns } from './columns.ts'
-import type { Sql } from './sql.ts'
+import { columns } from '../columns.ts'
+import type { Sql } from '../sql.ts'
 
 export type DeviceState = 'pending' | 'approved' | 'denied' | 'redeemed'
 

@@ -1,6 +1,6 @@
 /** Passwords, as argon2id hashes, and the accounts that sign in with them. */
-import { columns } from './columns.ts'
-import type { Sql } from './sql.ts'
+import { columns } from '../columns.ts'
+import type { Sql } from '../sql.ts'
 
 /** An account as sign-in sees it. */
 export interface SignInAccount {

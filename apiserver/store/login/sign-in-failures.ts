@@ -3,7 +3,7 @@
  * counts as failed before it is judged and is taken back when it succeeds: attempts at the same moment count each.
  */
 import { createHash } from 'node:crypto'
-import type { Sql } from './sql.ts'
+import type { Sql } from '../sql.ts'
 
 export interface LockoutSettings {
   /** Failures within the window that lock. */

@@ -3,7 +3,7 @@
  * is judged, so that attempts at the same moment cannot all find room.
  */
 import { createHash } from 'node:crypto'
-import type { Sql } from './sql.ts'
+import type { Sql } from '../sql.ts'
 
 /** At most so many in a sliding window. */
 export interface AttemptLimit {

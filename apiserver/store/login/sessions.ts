@@ -1,8 +1,8 @@
 /** Sessions of the login: only digests of their tokens are kept. */
-import type { Role } from '../../lib/model/credential.ts'
-import { columns } from './columns.ts'
-import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts'
-import type { Sql } from './sql.ts'
+import type { Role } from '../../../lib/model/credential.ts'
+import { columns } from '../columns.ts'
+import { decodeCursor, type Page, type PageRequest, toPage } from '../page.ts'
+import type { Sql } from '../sql.ts'
 
 export const SESSION_METHODS = ['password', 'email_link', 'setup', 'sso'] as const
 export type SessionMethod = (typeof SESSION_METHODS)[number]

@@ -1,8 +1,8 @@
 /** Invitations that are open: to an address, with a role in an organization. Only digests of their links are kept. */
-import type { Role } from '../../lib/model/credential.ts'
-import { columns } from './columns.ts'
-import { decodeCursor, type Page, type PageRequest, toPage } from './page.ts'
-import type { Sql } from './sql.ts'
+import type { Role } from '../../../lib/model/credential.ts'
+import { columns } from '../columns.ts'
+import { decodeCursor, type Page, type PageRequest, toPage } from '../page.ts'
+import type { Sql } from '../sql.ts'
 
 export interface InvitationRow {
   readonly id: string

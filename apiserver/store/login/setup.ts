@@ -1,7 +1,7 @@
 /** The first administrator: whether there is one, the token that makes one, and the one of the configuration. */
-import { columns } from './columns.ts'
-import type { Sql } from './sql.ts'
-import type { UserRow } from './users.ts'
+import { columns } from '../columns.ts'
+import type { Sql } from '../sql.ts'
+import type { UserRow } from '../users.ts'
 
 /** Any number that no other lock of this database has. */
 const SETUP_LOCK = 7_361_001

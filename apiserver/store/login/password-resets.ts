@@ -1,5 +1,5 @@
 /** Links with which somebody sets a new password: one for each account at most, as a digest. */
-import type { Sql } from './sql.ts'
+import type { Sql } from '../sql.ts'
 
 /** A link that is still good, with whose it is. */
 export interface ResetRow {
