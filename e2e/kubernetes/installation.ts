@@ -70,11 +70,16 @@ export const installationOn = (cluster: TestCluster, values: string): Installati
     },
     uninstall: async () => {
       const projects = ['namespaces', '--selector', 'svc.internal/project']
-      await kubectl.run(['patch', 'environments', '--all', '--all-namespaces', '--type=merge', '--patch', UNPROTECTED])
+      const found = await kubectl.run(['get', 'environments', '--all-namespaces', '--output', EACH])
+      for (const [namespace = '', name = ''] of found.stdout.split('\n').map(line => line.split(' ')))
+        if (name !== '')
+          await kubectl.run(['-n', namespace, 'patch', 'environment', name, '--type=merge', '--patch', UNPROTECTED])
       await kubectl.run(['delete', 'environments', '--all', '--all-namespaces', '--timeout=120s'])
       await helm('uninstall', RELEASE, '--wait').catch(() => undefined)
       const named = await kubectl.run(['get', ...projects, '--output', 'jsonpath={.items[*].metadata.name}'])
       for (const namespace of named.stdout.split(' ')) await dropVolumes(objects, namespace)
+      // However it was installed.
+      await kubectl.run(['--namespace', RELEASE_NAMESPACE, 'delete', 'deployments', '--all', '--cascade=foreground'])
       // Retained data protects a namespace; an operator that was still there would put the label back.
       await kubectl.run(['label', ...projects, 'svc.internal/protected-'])
       await kubectl.run(['delete', ...projects, '--wait=false'])
@@ -83,4 +88,5 @@ export const installationOn = (cluster: TestCluster, values: string): Installati
   }
 }
 
+const EACH = 'jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\\n"}{end}'
 const UNPROTECTED = '{"spec":{"deletionProtection":false,"deletionPolicy":"Delete"}}'
