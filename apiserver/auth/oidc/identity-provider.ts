@@ -16,9 +16,12 @@ const SKEW_SECONDS = 30
 export const KNOWN_FOR = { goodMs: 30_000, badMs: 5000, most: 10_000 }
 const BREAKER = { failures: 5, withinMs: 10_000, openMs: 5000 }
 
-/** Which URLs may be called at all is judged where they are: http passes on this machine alone. */
+/**
+ * Which URLs may be called at all is judged where they are: http passes on this machine alone. This very function, since
+ * discovery looks for it by its identity.
+ */
 // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to stand out
-const letFetchJudge = (configuration: client.Configuration): void => client.allowInsecureRequests(configuration)
+const letFetchJudge: (configuration: client.Configuration) => void = client.allowInsecureRequests
 
 export interface IdentityProviderOptions {
   readonly config: OidcConfig
