@@ -72,7 +72,7 @@ describe('the values for high availability, with a database of one’s own', fun
       cwd: folder,
       env: { KUBECONFIG: cluster.kubeconfig },
     })
-    await installation.upgrade(['database.external.caKey=ca.crt'])
+    await installation.upgrade(['database.external.caKey=ca.crt', 'apiServer.settings.SERVICE_AUTH_MODE=builtin'])
     const entered = await installation.enter()
     world = { ...entered.world, api: new PatientClient(entered.world.api.baseUrl, entered.token) }
   })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { V1PersistentVolume } from '@kubernetes/client-node'
 import type { KubernetesObjects, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { isStoreError } from '../../runtime/store/store-error.ts'
 import { everythingIn } from './everything-in.ts'
 import type { Release } from './release.ts'
 
@@ -28,11 +29,13 @@ export const volumesOf = async (
 /** Has volumes that outlive their claims, as they should, removed by whoever provisioned them; call it when no operator is there. */
 export const dropVolumes = async (objects: KubernetesObjects, namespace: string): Promise<void> => {
   for (const { metadata } of await volumesOf(objects, namespace))
-    await objects.merge(
-      VOLUME,
-      { namespace: '', name: metadata?.name ?? '' },
-      { spec: { persistentVolumeReclaimPolicy: 'Delete' } },
-    )
+    try {
+      const key = { namespace: '', name: metadata?.name ?? '' }
+      await objects.merge(VOLUME, key, { spec: { persistentVolumeReclaimPolicy: 'Delete' } })
+    } catch (error) {
+      // Its provisioner may be removing it already.
+      if (!isStoreError(error, 'NotFound')) throw error
+    }
 }
 
 /** Waits until nothing of environments is there. @throws AssertionError with what stays */
