@@ -3,7 +3,8 @@ import { Registry } from 'prom-client'
 import { stringify } from 'yaml'
 import { ANNOTATIONS, LABELS, OPERATOR } from '../../crds/metadata.ts'
 import { silentLog } from '../../runtime/log/log.ts'
-import { apiCluster, namespaces, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { namespaces, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
+import { fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
 import { operatorConfig } from '../config/config.ts'
 import { claims } from '../host/kubernetes/object-types.ts'
@@ -25,14 +26,14 @@ describe('the protection of namespaces', function () {
       registry: new Registry(),
       kubeconfig: cluster.kubeconfig,
     })
-  before(async () => {
-    cluster = await apiCluster()
-    await cluster.installKinds()
+  before(async function () {
+    // It leads over everything on the cluster: with the authority that other operators of the run find then.
+    ;({ cluster, namespace: system } = await fakedCluster(this))
     kubectl = kubectlOn(cluster.kubeconfig)
-    system = await cluster.namespace('pack')
     operator = await start()
   })
-  after(() => operator.stop())
+  // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- skipped before it was started
+  after(() => operator?.stop())
 
   const project = () => cluster.namespace('pack', { [LABELS.organization]: 'acme', [LABELS.project]: 'shop' })
   const labelOf = async (name: string) =>
