@@ -1,5 +1,6 @@
 /** What the models of sessions, tokens and resets share: accounts of their own, and credentials judged as the rim judges them. */
 import { randomUUID } from 'node:crypto'
+import type { AsyncCommand } from 'fast-check'
 import { accountTokens } from '../apiserver/auth/authenticate/account-token.ts'
 import type { Authenticated, Authenticator } from '../apiserver/auth/authenticate/authenticator.ts'
 import { sessions } from '../apiserver/auth/authenticate/session.ts'
@@ -34,10 +35,27 @@ export const modelAccount = async (
   return account
 }
 
-/** Disables an account, or enables it again. */
-export const setDisabled = async ({ deps }: MailWorld, { userId }: ModelAccount, disabled: boolean): Promise<void> => {
+const setDisabled = async ({ deps }: MailWorld, { userId }: ModelAccount, disabled: boolean): Promise<void> => {
   const sql = 'update users set disabled_at = case when $2 then now() end where user_id = $1'
   await deps.database.rows(sql, [userId, disabled])
+}
+
+/** The account of a sequence is disabled, or enabled again. */
+export class Disable<
+  Model extends { disabled: boolean },
+  Real extends { readonly world: MailWorld; readonly account: ModelAccount },
+> implements AsyncCommand<Model, Real>
+{
+  readonly #disabled: boolean
+  constructor(disabled: boolean) {
+    this.#disabled = disabled
+  }
+  check = (model: Readonly<Model>): boolean => model.disabled !== this.#disabled
+  toString = (): string => (this.#disabled ? 'the user is disabled' : 'the user is enabled')
+  async run(model: Model, { world, account }: Real): Promise<void> {
+    await setDisabled(world, account, this.#disabled)
+    model.disabled = this.#disabled
+  }
 }
 
 /** A call of somebody who was let in. */

@@ -127,3 +127,19 @@ export const runSequences = async <Model extends object, Real>(
   )
   return steps
 }
+
+/** Time passes: what is kept is made that much older, and the model's clock goes forward. */
+export class Pass<Model extends { now: number }, Real> implements AsyncCommand<Model, Real> {
+  readonly #seconds: number
+  readonly #age: (real: Real, seconds: number, model: Model) => Promise<unknown>
+  constructor(seconds: number, age: (real: Real, seconds: number, model: Model) => Promise<unknown>) {
+    this.#seconds = seconds
+    this.#age = age
+  }
+  check = (): boolean => true
+  toString = (): string => `${this.#seconds} s pass`
+  async run(model: Model, real: Real): Promise<void> {
+    await this.#age(real, this.#seconds, model)
+    model.now += this.#seconds
+  }
+}

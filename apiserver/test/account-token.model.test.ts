@@ -7,11 +7,11 @@ import {
   type At,
   accountTokensOf,
   callOf,
+  Disable,
   type ModelAccount,
   modelAccount,
-  setDisabled,
 } from '../../testkit/login-model.ts'
-import { type MailWorld, mailWorld, outcomeOf, runSequences } from '../../testkit/mail-model.ts'
+import { type MailWorld, mailWorld, outcomeOf, Pass, runSequences } from '../../testkit/mail-model.ts'
 import { authorize } from '../auth/authorize.ts'
 import type { Principal } from '../commands/call.ts'
 import { createToken } from '../commands/create-token.ts'
@@ -328,34 +328,12 @@ class BecomeRole implements Step {
   }
 }
 
-class Disable implements Step {
-  readonly disabled: boolean
-  constructor(disabled: boolean) {
-    this.disabled = disabled
-  }
-  check = (model: Readonly<Model>): boolean => model.disabled !== this.disabled
-  toString = (): string => (this.disabled ? 'the user is disabled' : 'the user is enabled')
-  async run(model: Model, { world, account }: Real): Promise<void> {
-    await setDisabled(world, account, this.disabled)
-    model.disabled = this.disabled
-  }
-}
-
-class Pass implements Step {
-  readonly seconds: number
-  constructor(seconds: number) {
-    this.seconds = seconds
-  }
-  check = (): boolean => true
-  toString = (): string => `${this.seconds} s pass`
-  async run(model: Model, { world, account }: Real): Promise<void> {
-    await world.deps.database.rows(
-      `update tokens set created_at = created_at - make_interval(secs => $2), expires_at = expires_at - make_interval(secs => $2)
-       where user_id = $1`,
-      [account.userId, this.seconds],
-    )
-    model.now += this.seconds
-  }
+const age = async ({ world, account }: Real, seconds: number): Promise<void> => {
+  await world.deps.database.rows(
+    `update tokens set created_at = created_at - make_interval(secs => $2), expires_at = expires_at - make_interval(secs => $2)
+     where user_id = $1`,
+    [account.userId, seconds],
+  )
 }
 
 describe('account tokens, against a model', () => {
@@ -388,7 +366,7 @@ describe('account tokens, against a model', () => {
       fc.tuple(org, role).map(([id, given]) => new BecomeRole(id, given)),
       fc.tuple(org, role).map(([id, given]) => new BecomeRole(id, given)),
       fc.boolean().map(disabled => new Disable(disabled)),
-      fc.constantFrom(1900, 5000, 30_000, 90_000, 700_000).map(seconds => new Pass(seconds)),
+      fc.constantFrom(1900, 5000, 30_000, 90_000, 700_000).map(seconds => new Pass(seconds, age)),
     ]
     const find = accountTokensOf(world)
     const founder = await world.user()
@@ -408,7 +386,7 @@ describe('account tokens, against a model', () => {
       return { model, real: { world, account, owner, ids, find } satisfies Real }
     }
     const sequences = sized(200, 10_000)
-    const steps = await runSequences(commands, start, sequences, 8)
+    const steps = await runSequences<Model, Real>(commands, start, sequences, 8)
     assert.ok(steps > sequences)
   }).timeout(900_000)
 })

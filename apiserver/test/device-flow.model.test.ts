@@ -4,7 +4,7 @@ import fc, { type AsyncCommand } from 'fast-check'
 import { newId } from '../../lib/model/time-ordered-id.ts'
 import { bodyOf } from '../../testkit/command-world.ts'
 import { sized } from '../../testkit/full.ts'
-import { type MailWorld, mailWorld, openCallOf, outcomeOf, runSequences } from '../../testkit/mail-model.ts'
+import { type MailWorld, mailWorld, openCallOf, outcomeOf, Pass, runSequences } from '../../testkit/mail-model.ts'
 import type { Call } from '../commands/call.ts'
 import { approveDevice } from '../commands/device/approve-device.ts'
 import { denyDevice } from '../commands/device/deny-device.ts'
@@ -229,23 +229,14 @@ class PollAndDeny extends WithDevice {
   }
 }
 
-class Pass implements Step {
-  readonly seconds: number
-  constructor(seconds: number) {
-    this.seconds = seconds
-  }
-  check = (): boolean => true
-  toString = (): string => `${this.seconds} s pass`
-  async run(model: Model, { world, people }: Real): Promise<void> {
-    await world.deps.database.rows(
-      `with a as (update attempts set hits = array(select h - make_interval(secs => $1) from unnest(hits) h order by h)
-         where bucket = 'device-misses' and key = any (select sha256(s::bytea) from unnest($2::text[]) s))
-       update device_requests set polled_at = polled_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1)
-       where device_digest = sha256($3::text::bytea)`,
-      [this.seconds, people.map(each => each.sessionId), model.device?.codes.device_code ?? ''],
-    )
-    model.now += this.seconds
-  }
+const age = async ({ world, people }: Real, seconds: number, model: Model): Promise<void> => {
+  await world.deps.database.rows(
+    `with a as (update attempts set hits = array(select h - make_interval(secs => $1) from unnest(hits) h order by h)
+       where bucket = 'device-misses' and key = any (select sha256(s::bytea) from unnest($2::text[]) s))
+     update device_requests set polled_at = polled_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1)
+     where device_digest = sha256($3::text::bytea)`,
+    [seconds, people.map(each => each.sessionId), model.device?.codes.device_code ?? ''],
+  )
 }
 
 class CountTokens implements Step {
@@ -291,7 +282,7 @@ describe('the device flow, against a model', () => {
       fc.constant(new DecisionsAtOnce()),
       fc.constant(new PollAndDeny()),
       fc.constant(new CountTokens()),
-      fc.constantFrom(3, 6, 11, 301, 601).map(seconds => new Pass(seconds)),
+      fc.constantFrom(3, 6, 11, 301, 601).map(seconds => new Pass(seconds, age)),
     ]
     const begin = async () => ({
       model: { now: 0, device: undefined, misses: [[], []], tokens: 0 } as Model,

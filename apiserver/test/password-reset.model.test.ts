@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc, { type AsyncCommand } from 'fast-check'
 import { sized } from '../../testkit/full.ts'
-import { type At, callOf, type ModelAccount, modelAccount, setDisabled } from '../../testkit/login-model.ts'
-import { type MailWorld, mailWorld, openCallOf, outcomeOf, runSequences } from '../../testkit/mail-model.ts'
+import { type At, callOf, Disable, type ModelAccount, modelAccount } from '../../testkit/login-model.ts'
+import { type MailWorld, mailWorld, openCallOf, outcomeOf, Pass, runSequences } from '../../testkit/mail-model.ts'
 import type { Principal } from '../commands/call.ts'
 import { requestPasswordReset } from '../commands/login/request-password-reset.ts'
 import { completeReset, issueReset, previewReset } from '../commands/login/reset-password.ts'
@@ -212,35 +212,13 @@ class SignIn implements Step {
   }
 }
 
-class Disable implements Step {
-  readonly disabled: boolean
-  constructor(disabled: boolean) {
-    this.disabled = disabled
-  }
-  check = (model: Readonly<Model>): boolean => model.disabled !== this.disabled
-  toString = (): string => (this.disabled ? 'the user is disabled' : 'the user is enabled')
-  async run(model: Model, { world, account }: Real): Promise<void> {
-    await setDisabled(world, account, this.disabled)
-    model.disabled = this.disabled
-  }
-}
-
-class Pass implements Step {
-  readonly seconds: number
-  constructor(seconds: number) {
-    this.seconds = seconds
-  }
-  check = (): boolean => true
-  toString = (): string => `${this.seconds} s pass`
-  async run(model: Model, { world, account }: Real): Promise<void> {
-    await world.pass(account.email, this.seconds)
-    await world.deps.database.rows(
-      `with f as (delete from sign_in_failures where account_key = sha256($3::text::bytea))
-       update password_resets set expires_at = expires_at - make_interval(secs => $2) where user_id = $1`,
-      [account.userId, this.seconds, account.email],
-    )
-    model.now += this.seconds
-  }
+const age = async ({ world, account }: Real, seconds: number): Promise<void> => {
+  await world.pass(account.email, seconds)
+  await world.deps.database.rows(
+    `with f as (delete from sign_in_failures where account_key = sha256($3::text::bytea))
+     update password_resets set expires_at = expires_at - make_interval(secs => $2) where user_id = $1`,
+    [account.userId, seconds, account.email],
+  )
 }
 
 describe('links for a new password, against a model', () => {
@@ -261,8 +239,8 @@ describe('links for a new password, against a model', () => {
       fc.constantFrom<'complete' | 'issue'>('complete', 'issue').map(against => new Race(against)),
       fc.tuple(at, fc.boolean()).map(([each, raced]) => new SignIn(each, raced)),
       fc.boolean().map(disabled => new Disable(disabled)),
-      fc.constantFrom(40, 70, 310, 3700, 86_500).map(seconds => new Pass(seconds)),
-      fc.constantFrom(70, 310).map(seconds => new Pass(seconds)),
+      fc.constantFrom(40, 70, 310, 3700, 86_500).map(seconds => new Pass(seconds, age)),
+      fc.constantFrom(70, 310).map(seconds => new Pass(seconds, age)),
     ]
     const begin = async () => {
       const [account, admin] = [await modelAccount(world, FIRST), await modelAccount(world, FIRST)]
@@ -291,7 +269,7 @@ describe('links for a new password, against a model', () => {
       return { model, real: { world, account, administrator } satisfies Real }
     }
     const sequences = sized(200, 10_000)
-    const steps = await runSequences(commands, begin, sequences, 7)
+    const steps = await runSequences<Model, Real>(commands, begin, sequences, 7)
     assert.ok(steps > sequences)
   }).timeout(900_000)
 })

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import fc, { type AsyncCommand } from 'fast-check'
 import { nextSessionToken } from '../../lib/credentials/session-token.ts'
 import { sized } from '../../testkit/full.ts'
-import { type At, callOf, type ModelAccount, modelAccount, sessionsOf, setDisabled } from '../../testkit/login-model.ts'
-import { type MailWorld, mailWorld, openCallOf, outcomeOf, runSequences } from '../../testkit/mail-model.ts'
+import { type At, callOf, Disable, type ModelAccount, modelAccount, sessionsOf } from '../../testkit/login-model.ts'
+import { type MailWorld, mailWorld, openCallOf, outcomeOf, Pass, runSequences } from '../../testkit/mail-model.ts'
 import type { Authenticated } from '../auth/authenticate/authenticator.ts'
 import { changePassword } from '../commands/login/change-password.ts'
 import { revokeOtherSessions, revokeSession, signOut } from '../commands/login/end-sessions.ts'
@@ -320,36 +320,14 @@ class ChangeRace implements Step {
   }
 }
 
-class Disable implements Step {
-  readonly disabled: boolean
-  constructor(disabled: boolean) {
-    this.disabled = disabled
-  }
-  check = (model: Readonly<Model>): boolean => model.disabled !== this.disabled
-  toString = (): string => (this.disabled ? 'the user is disabled' : 'the user is enabled')
-  async run(model: Model, { world, account }: Real): Promise<void> {
-    await setDisabled(world, account, this.disabled)
-    model.disabled = this.disabled
-  }
-}
-
-class Pass implements Step {
-  readonly seconds: number
-  constructor(seconds: number) {
-    this.seconds = seconds
-  }
-  check = (): boolean => true
-  toString = (): string => `${this.seconds} s pass`
-  async run(model: Model, { world, account }: Real): Promise<void> {
-    await world.deps.database.rows(
-      `with s as (update sessions set created_at = created_at - make_interval(secs => $2), last_used_at = last_used_at - make_interval(secs => $2),
-           rotated_at = rotated_at - make_interval(secs => $2), authenticated_at = authenticated_at - make_interval(secs => $2)
-         where user_id = $1 returning id)
-       update session_tokens t set replaced_at = replaced_at - make_interval(secs => $2) from s where t.session_id = s.id`,
-      [account.userId, this.seconds],
-    )
-    model.now += this.seconds
-  }
+const age = async ({ world, account }: Real, seconds: number): Promise<void> => {
+  await world.deps.database.rows(
+    `with s as (update sessions set created_at = created_at - make_interval(secs => $2), last_used_at = last_used_at - make_interval(secs => $2),
+         rotated_at = rotated_at - make_interval(secs => $2), authenticated_at = authenticated_at - make_interval(secs => $2)
+       where user_id = $1 returning id)
+     update session_tokens t set replaced_at = replaced_at - make_interval(secs => $2) from s where t.session_id = s.id`,
+    [account.userId, seconds],
+  )
 }
 
 describe('sessions, against a model', () => {
@@ -381,7 +359,9 @@ describe('sessions, against a model', () => {
         .map(([picked, other]) => new ChangeRace(picked, other)),
       fc.boolean().map(disabled => new Disable(disabled)),
       // No sum of a few of them comes just below a limit.
-      ...Array.from({ length: 3 }, () => fc.constantFrom(40, 70, 950, 950, 3700, 7300, 43_300).map(s => new Pass(s))),
+      ...Array.from({ length: 3 }, () =>
+        fc.constantFrom(40, 70, 950, 950, 3700, 7300, 43_300).map(s => new Pass(s, age)),
+      ),
     ]
     const find = sessionsOf(world)
     const start = async () => {
@@ -393,7 +373,7 @@ describe('sessions, against a model', () => {
       return { model, real }
     }
     const sequences = sized(300, 10_000)
-    const steps = await runSequences(commands, start, sequences, 8)
+    const steps = await runSequences<Model, Real>(commands, start, sequences, 8)
     assert.ok(steps > sequences)
   }).timeout(900_000)
 })
