@@ -9,6 +9,7 @@ import { type AtOnce, atOnce } from './node/at-once.ts'
 import { type BenchWorld, openBenchWorld } from './node/bench-world.ts'
 import { type Calls, callsBetween, summed } from './node/calls.ts'
 import { type Life, live, type OneByOne, oneByOne, type Step, type Steps } from './node/one-by-one.ts'
+import { MILESTONES } from './node/sightings.ts'
 import { type SleepAndWake, sleepAndWake } from './node/sleep-and-wake.ts'
 
 const ENVIRONMENTS = Number(process.argv[2] ?? 30)
@@ -78,20 +79,7 @@ const callFigures = (name: string, calls: readonly Calls[], aim: string): readon
   ]
 }
 
-const STEPS: readonly Step[] = [
-  'answered',
-  'resource',
-  'StatefulSet',
-  'pod',
-  'scheduled',
-  'container',
-  'accepting',
-  'superuser session',
-  'pod ready',
-  'status ready',
-  'succeeded',
-  'signed in',
-]
+const STEPS: readonly Step[] = ['answered', ...MILESTONES, 'succeeded', 'signed in']
 
 /** Where the time goes: when each step was seen, after the call. */
 const renderSteps = (
