@@ -21,7 +21,8 @@ import { ensureServerFiles } from './server-files.ts'
 import { recordStop, relabelPod } from './stop-instance.ts'
 import { figuresText, parseWanted, type Wanted } from './wanted.ts'
 
-const FILES_EVERY_MS = 3_600_000
+/** How often the Secret with a server's files is looked at, which nobody watches. */
+export const FILES_EVERY_MS = 3_600_000
 const OUTSIDE_EVERY_MS = 60_000
 const POD_MISSING_MS = 2_000
 const POD_NOT_CREATED_MS = 20_000

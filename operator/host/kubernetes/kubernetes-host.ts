@@ -32,7 +32,7 @@ import { ensureInstance, ensureStatefulSet } from './ensure-instance.ts'
 import { Projects } from './ensure-project.ts'
 import { jittered } from './jittered.ts'
 import { isBackingOff } from './judge-pod.ts'
-import { failureOf, keepInstance } from './keep-instance.ts'
+import { FILES_EVERY_MS, failureOf, keepInstance } from './keep-instance.ts'
 import { tellClaim } from './keep-volume.ts'
 import { KnownInstance } from './known-instance.ts'
 import { observationOf } from './observation.ts'
@@ -244,7 +244,7 @@ class OpenKubernetesHost implements KubernetesHost {
       this.#world.repaired(names, { kind: 'StatefulSet', name: names.name, how: 'made' })
     if (files.digest !== instance.files?.digest) instance.serverDueAt = 0
     instance.files = files
-    instance.filesDueAt = this.#world.now().getTime() + 3_600_000 * (0.8 + 0.4 * Math.random())
+    instance.filesDueAt = this.#world.now().getTime() + jittered(FILES_EVERY_MS)
     instance.storageProblem = await growClaim(this.#world, names, claim, spec.storageBytes)
     await forgetStop(this.#world, names)
     const pod = this.#world.pods.get(keyIn(names, names.pod))
