@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help setup up down reset user check generate format test verify e2e images manifests storm bench
+.PHONY: help setup up down reset user disable-user check generate format test verify planted-bugs fuzz e2e images manifests storm bench
 
 help: ## lists the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ reset: setup ## deletes SERVICE_HOME with every database in it, after asking
 user: setup ## makes a user with EMAIL=… and prints a token once
 	@exec node box/make-user.ts
 
+disable-user: setup ## shuts the account of EMAIL=… out, its sessions and tokens too; ENABLE=1 lets it in again
+	@exec node box/disable-user.ts
+
 check: setup ## types, lint, format, layers, generated files, unused exports
 	@tools/check.sh
 
@@ -41,8 +44,14 @@ format: setup ## formats every file
 test: setup ## every test that needs no cluster, small n
 	@tools/test.sh
 
-verify: setup ## the same tests with full n, and the slow ones
+verify: setup ## the tests that have a larger n, with that
 	@FULL=1 tools/test.sh
+
+planted-bugs: setup ## plants bugs of authorization, one at a time, and says which test catches each; by hand
+	@node tools/planted-bugs.ts
+
+fuzz: setup ## N=1000000 requests out of the OpenAPI document, with a seed to repeat them by: SEED=…; by hand
+	@FUZZ_N=$(or $(N),1000000) FUZZ_SEED=$(or $(SEED),random) tools/test.sh apiserver/test/fuzz.test.ts
 
 e2e: setup ## every test that needs Kubernetes: on the cluster of KUBECONFIG, else on one that kind makes
 	@tools/e2e.sh

@@ -12,6 +12,7 @@ import { sweepResets } from './store/login/password-resets.ts'
 import { sweepFactors } from './store/login/second-factors.ts'
 import { sweepSessions } from './store/login/sessions.ts'
 import { sweepFailures } from './store/login/sign-in-failures.ts'
+import { sweepSsoFlows } from './store/login/sso-flows.ts'
 import { sweepLetters } from './store/mail-outbox.ts'
 
 const EVERY_MS = 60_000
@@ -36,6 +37,7 @@ export const startHousekeeping = (database: Database, login: LoginSettings, log:
     ['forget old email links', () => sweepMagicLinks(database)],
     ['forget old invitations', () => sweepInvitations(database)],
     ['forget old device requests', () => sweepDeviceRequests(database)],
+    ['forget old sign-ins at identity providers', () => sweepSsoFlows(database)],
     ['forget old letters', () => sweepLetters(database)],
     ['say the heads of the audit log', () => heads.say()],
   ]

@@ -17,6 +17,8 @@ export interface ServerKeys {
   readonly codeKey: Buffer
   /** Half of what seals replies that hold a secret; the other half is the client's Idempotency-Key. */
   readonly replyKey: Buffer
+  /** Makes digests of what was asked for with an Idempotency-Key: passwords and secrets of clients are in there. */
+  readonly contentKey: Buffer
 }
 
 const KEY_BYTES = 32
@@ -45,5 +47,6 @@ export const openServerKeys = async (
     rotationKey: derived(root, 'svc session rotation'),
     codeKey: derived(root, 'svc sign-in codes'),
     replyKey: derived(root, 'svc idempotent replies'),
+    contentKey: derived(root, 'svc contents of requests'),
   }
 }

@@ -13,7 +13,9 @@ import { oidcTokens } from './auth/authenticate/oidc-token.ts'
 import { sessions } from './auth/authenticate/session.ts'
 import { LastUsed } from './auth/last-used.ts'
 import type { IdentityProvider } from './auth/oidc/identity-provider.ts'
+import { SsoProviders } from './auth/oidc/sso-providers.ts'
 import { PasswordHasher } from './auth/passwords/password-hasher.ts'
+import { RecentTries } from './auth/passwords/recent-tries.ts'
 import { accessSentence } from './auth/policy.ts'
 import type { CommandSettings } from './commands/dependencies.ts'
 import type { LoginSettings } from './commands/login/dependencies.ts'
@@ -35,6 +37,7 @@ import { Limits } from './http/limits.ts'
 import { pagesRouter } from './http/pages.ts'
 import type { ReadinessCheck } from './http/readiness.ts'
 import { Traffic } from './http/traffic.ts'
+import { type Links, linksOf } from './links.ts'
 import { openMailTransport } from './mail/open-mail-transport.ts'
 import { startMail } from './mail/start-mail.ts'
 import { rowsAgree } from './projector/rows-agree.ts'
@@ -94,13 +97,13 @@ export interface RunningApiServer {
   stop(): Promise<void>
 }
 
-const settingsOf = (config: ApiServerConfig): CommandSettings => {
+const settingsOf = (config: ApiServerConfig, links: Links): CommandSettings => {
   const seconds = config.operationDeadlineSeconds
   return {
     plan: config.plan,
     previewDefaultTtlHours: config.previewDefaultTtlHours,
     operationDeadlineSeconds: { create: seconds, suspend: seconds, resume: seconds, rotate: seconds, delete: seconds },
-    publicUrl: config.publicUrl,
+    links,
     publicSignup: config.publicSignup,
     issuer: config.auth.mode === 'oidc' ? config.auth.issuer : undefined,
     writeThroughWaitMs: WRITE_THROUGH_WAIT_MS,
@@ -109,8 +112,11 @@ const settingsOf = (config: ApiServerConfig): CommandSettings => {
 
 const LOCKOUT_WINDOW_SECONDS = 900
 
-const loginSettingsOf = (config: ApiServerInstance, { codeKey, rotationKey }: ServerKeys): LoginSettings => {
-  const { login, consoleUrl, publicUrl, publicSignup } = config
+const loginSettingsOf = (
+  { login, publicSignup }: ApiServerInstance,
+  { codeKey, rotationKey }: ServerKeys,
+  links: Links,
+): LoginSettings => {
   return {
     codeKey,
     publicSignup,
@@ -120,7 +126,7 @@ const loginSettingsOf = (config: ApiServerInstance, { codeKey, rotationKey }: Se
       windowSeconds: LOCKOUT_WINDOW_SECONDS,
       lockoutSeconds: login.lockoutSeconds,
     },
-    consoleUrl: consoleUrl === '' ? publicUrl : consoleUrl,
+    links,
   }
 }
 
@@ -155,17 +161,16 @@ const contextOf = (
   ports: ApiServerPorts,
   database: Database,
   dispatch: DispatchAndProjection,
-  rest: Pick<ApiContext, 'agentRequests' | 'login' | 'readiness' | 'sealingKey' | 'stopping'>,
+  rest: Pick<ApiContext, 'agentRequests' | 'login' | 'readiness' | 'sealingKey' | 'contentKey' | 'stopping'>,
 ): ApiContext => ({
   database,
   store: ports.store,
   credentials: ports.credentials,
   log: ports.log,
-  settings: settingsOf(config),
+  settings: settingsOf(config, rest.login.settings.links),
   plan: config.plan,
   wakeDispatcher: environmentRow => dispatch.wake(environmentRow),
   mailbox: rest.login.mailbox,
-  consoleUrl: config.consoleUrl,
   caCertificate: ports.caCertificate,
   tenantAddress: ports.tenantAddress,
   ...rest,
@@ -255,6 +260,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   const { log, registry, store } = ports
   const { databaseUrl, operatorNamespace } = config
   const provider = await identityProviderOf(config, ports)
+  const providers = new SsoProviders({ ...config.sso, log })
   const transport = config.mail === undefined ? undefined : await openMailTransport(config.mail)
   const migrations = await readMigrations(MIGRATIONS_FOLDER)
   const patienceMs = config.databasePatienceMs ?? 0
@@ -291,7 +297,8 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
     lastUsed: new LastUsed(database, log),
     agentRequests: new AgentRequests(database, log, registry),
   }
-  const settings = loginSettingsOf(config, keys)
+  const links = linksOf(config, () => server.url)
+  const settings = loginSettingsOf(config, keys, links)
   const hasher = new PasswordHasher(log, registry)
   const { sealer } = keys
   const mail = startMail({ transport, database, sealer, consoleUrl: config.consoleUrl, log, registry })
@@ -310,8 +317,9 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   const server = httpServer(config, ports, written, database, provider, stopping =>
     contextOf(config, ports, database, dispatch, {
       agentRequests: written.agentRequests,
-      login: { database, log, hasher, settings, sealer, mailbox: mail.mailbox },
+      login: { database, log, hasher, tries: new RecentTries(), settings, sealer, providers, mailbox: mail.mailbox },
       sealingKey: keys.replyKey,
+      contentKey: keys.contentKey,
       readiness: readinessChecks(database, synced, ports),
       stopping,
     }),

@@ -13,6 +13,8 @@ if (import.meta.main) {
   const claims = startClaimFaker(await cluster.open('claim-faker'), { node: pods.node })
   const services = ServiceFaker.start(await cluster.open('service-faker'), pods)
   console.log('playing')
+  // Whoever measures may be killed: what it played for would be played on, and its addresses taken.
+  process.stdin.once('end', () => process.exit(1)).resume()
   process.once('SIGTERM', () => {
     void services.strange().then(strange => {
       const wrong = [...pods.failures, ...claims.failures, ...services.failures, ...strange]

@@ -6,9 +6,12 @@ import { type Figure, quantile, seconds } from './figure.ts'
 
 const POLL_MS = 10
 
-/** Milliseconds from sending a call to seeing its operation succeeded. */
-export const timed = async (tenant: Tenant, send: () => Promise<OperationBody>, pollMs = POLL_MS): Promise<number> => {
-  const start = performance.now()
+/** Sends a call and waits until its operation has succeeded. @returns the operation @throws Error when it failed */
+export const succeeded = async (
+  tenant: Tenant,
+  send: () => Promise<OperationBody>,
+  pollMs: number,
+): Promise<OperationBody> => {
   let operation = await send()
   while (operation.state !== 'succeeded') {
     if (operation.state === 'failed') throw new Error(`${operation.kind} failed: ${operation.error}`)
@@ -17,6 +20,13 @@ export const timed = async (tenant: Tenant, send: () => Promise<OperationBody>, 
       headers: { 'x-service-organization-id': tenant.organizationId },
     })
   }
+  return operation
+}
+
+/** Milliseconds from sending a call to seeing its operation succeeded. */
+export const timed = async (tenant: Tenant, send: () => Promise<OperationBody>, pollMs = POLL_MS): Promise<number> => {
+  const start = performance.now()
+  await succeeded(tenant, send, pollMs)
   return performance.now() - start
 }
 

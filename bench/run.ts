@@ -43,7 +43,7 @@ const before = (page: string, { title }: Section): string | undefined => {
 
 const HEAD = `# Benchmarks
 
-Written by \`make bench\` (about twenty minutes; with words of titles, as in \`node bench/run.ts Images\`, some sections only). Trust ratios more than absolute figures: the machine is shared.
+Written by \`make bench\` (about an hour, half of it for 2,000 environments on a cluster; with words of titles, as in \`node bench/run.ts Images\`, some sections only). Trust ratios more than absolute figures: the machine is shared.
 `
 
 const words = process.argv.slice(2)

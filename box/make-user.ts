@@ -1,25 +1,14 @@
 /** `make user EMAIL=…`: makes a user, or another token for one, and says who it is, and prints the token once; a running control plane or not. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type MadeUser, makeUser } from '../apiserver/commands/make-user.ts'
 import { Database } from '../apiserver/store/database.ts'
 import { DomainError } from '../lib/errors/domain-error.ts'
 import { silentLog } from '../runtime/log/log.ts'
-import { findPostmaster } from '../runtime/postgres/postmaster-pid.ts'
 import { BoxError } from './box-error.ts'
 import { boxConfig } from './config/config.ts'
 import { processEnvironment } from './config/env.ts'
-import { controlPlaneUrls } from './control-plane-databases.ts'
-import { isLocked } from './folder-lock.ts'
-import { describeHome, openHome } from './home-folder.ts'
 import { LOCAL_OPERATOR, makeLocalOperatorToken } from './local-operator.ts'
-import { readKeyring } from './master-key.ts'
-import { noProgress } from './progress.ts'
 import { runCommand } from './run-command.ts'
-import { postgresAccount, startControlPlane } from './start-control-plane.ts'
-
-const STARTING_MS = 30_000
+import { withServingDatabase } from './with-serving-database.ts'
 
 const TOKEN_NAME = 'make user'
 
@@ -48,39 +37,9 @@ const say = (email: string, { userId, created, token }: MadeUser): void => {
   console.log(token)
 }
 
-/** Where the database of a running control plane listens. */
-const socketOfRunning = async (controlPlane: string): Promise<string> => {
-  const until = performance.now() + STARTING_MS
-  while (performance.now() < until) {
-    const postmaster = findPostmaster(join(controlPlane, 'data'))
-    if (postmaster?.status === 'ready') return postmaster.socketFolder
-    await sleep(100)
-  }
-  throw new BoxError('The control plane is starting, but its database does not answer: try again')
-}
-
 await runCommand(async () => {
   const config = boxConfig(processEnvironment())
-  const { home: folder, postgres: settings, email } = config
+  const { email } = config
   if (email === undefined) throw new BoxError('Say whom to make: make user EMAIL=ada@example.com')
-  if (existsSync(folder) && isLocked(describeHome(folder).root)) {
-    const { secrets, controlPlane } = describeHome(folder)
-    const socketFolder = await socketOfRunning(controlPlane)
-    say(email, await makeToken(controlPlaneUrls(secrets, { socketFolder, port: 5432 }).serving, email))
-    return
-  }
-  const account = postgresAccount(settings.user)
-  const home = await openHome(folder, account)
-  try {
-    const keyring = readKeyring(home.secrets, config)
-    const { postgres, urls } = await startControlPlane(home, account, keyring, silentLog, noProgress)
-    try {
-      say(email, await makeToken(urls.serving, email))
-    } finally {
-      if (postgres.adopted) postgres.leave()
-      else await postgres.stop()
-    }
-  } finally {
-    home.release()
-  }
+  await withServingDatabase(config, async url => say(email, await makeToken(url, email)))
 })

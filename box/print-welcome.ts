@@ -22,11 +22,10 @@ export interface Welcome {
 const withRootCertificate = (uri: string, file: string | undefined): string =>
   file === undefined ? uri : `${uri}&sslrootcert=${file.split('/').map(encodeURIComponent).join('/')}`
 
-/** Says where everything is. A new first token is shown here, once. */
-export const printWelcome = (print: (line: string) => void, welcome: Welcome): void => {
-  const row = (name: string, value: string): void => print(`  ${name.padEnd(14)}${value}`)
-  print('Ready.')
-  print('')
+/** Says where everything is, at once: whoever waits for its first word has it all. A new first token is shown here, once. */
+export const printWelcome = (print: (lines: string) => void, welcome: Welcome): void => {
+  const lines = ['Ready.', '']
+  const row = (name: string, value: string): void => void lines.push(`  ${name.padEnd(14)}${value}`)
   row('API', welcome.baseUrl)
   row('Reference', `${welcome.baseUrl}/docs`)
   row('Metrics', welcome.metricsUrl)
@@ -43,5 +42,5 @@ export const printWelcome = (print: (line: string) => void, welcome: Welcome): v
     row('Database', `psql "${withRootCertificate(welcome.connectionUri, welcome.caCertificateFile)}"`)
   if (welcome.logFile !== undefined) row('Log', welcome.logFile)
   row('Stop', welcome.stop)
-  print('')
+  print([...lines, ''].join('\n'))
 }

@@ -51,7 +51,8 @@ export const customResourceDefinition = <R extends Resource>(definition: KindDef
         plural,
         singular: kind.toLowerCase(),
         shortNames: [shortName],
-        categories: ['svc'],
+        // Nothing that a kind of Kubernetes is called: kubectl takes a category before a short name, and `svc` are Services.
+        categories: ['svc-all'],
       },
       versions: [
         {

@@ -52,6 +52,8 @@ export const ANNOTATIONS = {
   lastStop: `${GROUP}/last-stop`,
   /** On a claim and a volume whose data outlives its environment: until when it is kept at least. */
   retainedUntil: `${GROUP}/retained-until`,
+  /** "true" on a claim that goes with its namespace, its environment being gone already: its volume goes too. */
+  abandoned: `${GROUP}/abandoned`,
   /** On a Service: the name from outside the cluster that the server behind it was seen to prove. */
   provenHost: `${GROUP}/proven-host`,
   /** "accepted" on the Secret of the operator's authority: a new one may take its place, and every server is restarted. */

@@ -21,6 +21,7 @@ export interface OperationBody {
   readonly id: string
   readonly kind: string
   readonly state: 'pending' | 'running' | 'succeeded' | 'failed'
+  readonly updated_at: string
   readonly error: string | null
   readonly result: Record<string, unknown> | null
   readonly attempt_count: number

@@ -117,6 +117,11 @@ describe('starts and stops of a single box', function () {
     await starting
   })
 
+  /** What comes after the word that it is ready may take a moment on its way. */
+  const printed = async (text: string): Promise<void> => {
+    for (const until = Date.now() + 10_000; !box.output.includes(text) && Date.now() < until; ) await sleep(20)
+  }
+
   it('a first token that is lost or revoked has a way back, to the same user', async () => {
     await box.start()
     const file = join(box.home, 'credentials.json')
@@ -129,6 +134,7 @@ describe('starts and stops of a single box', function () {
     await box.start()
     // Shown again, for it is a new one; the lost one is dead, and what it made is still there for its successor.
     const found = tokenOf(readFileSync(file, 'utf8'))
+    await printed('svc_pat_')
     assert.equal(tokenOf(box.output), found)
     assert.deepEqual([await status(lost), await status(found)], [401, 200])
     const { tokens } = await box
@@ -141,6 +147,7 @@ describe('starts and stops of a single box', function () {
     await box.start()
     // Revoked on purpose: a restart brings nothing back by itself, but says how.
     assert.equal(readFileSync(file, 'utf8').includes(found), true)
+    await printed('revoked')
     assert.match(box.output, /revoked.*make user EMAIL=local-operator/)
     const another = await box.run('make-user.ts', { EMAIL: 'local-operator' })
     assert.deepEqual([another.code, await status(tokenOf(another.output))], [0, 200])
@@ -153,7 +160,7 @@ describe('starts and stops of a single box', function () {
     )
   })
 
-  it('make user prints who it made and a token that works, with the control plane running and without', async () => {
+  it('make user prints who it made and a token that works, until make disable-user, with the control plane running and without', async () => {
     const email = { EMAIL: 'Ada@Example.com' }
     // Before there is anything: the folder is made.
     const first = await box.run('make-user.ts', email)
@@ -183,6 +190,18 @@ describe('starts and stops of a single box', function () {
       await box.api().call('DELETE', `/v1/organizations/${FIRST_ORGANIZATION}/members/${encodeURIComponent(subject)}`)
       assert.equal((await ada.call('GET', FIRST)).status, 404)
     }
+    // Shut out with the control plane running, let in again without; the token is the same.
+    const listing = async () =>
+      (await fetch(`${box.baseUrl}/v1/organizations`, { headers: { authorization: `Bearer ${tokens[1]!}` } })).status
+    const shut = await box.run('disable-user.ts', email)
+    assert.deepEqual([shut.code, await listing()], [0, 401], shut.output)
+    assert.equal((await box.run('make-user.ts', email)).code, 1)
+    await box.stop()
+    const back = await box.run('disable-user.ts', { ...email, ENABLE: '1' })
+    await box.start()
+    assert.deepEqual([back.code, await listing()], [0, 200], back.output)
+    const unknown = await box.run('disable-user.ts', { EMAIL: 'nobody@example.com' })
+    assert.deepEqual([unknown.code, unknown.output.trim().split('\n').length], [1, 1])
     const malformed = await box.run('make-user.ts', { EMAIL: 'nobody' })
     assert.deepEqual([malformed.code, malformed.output.trim().split('\n').length], [1, 1])
     const log = readFileSync(join(box.home, 'control-plane.log'), 'utf8')

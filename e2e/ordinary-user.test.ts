@@ -9,6 +9,16 @@ import { BoxProcess } from './box-process.ts'
 import { singleBoxWorld } from './single-box-world.ts'
 import { Tenant } from './tenant.ts'
 
+/** Folders that are prepared ahead come and go meanwhile. */
+const everythingIn = (folder: string): string[] => {
+  for (let tries = 1; ; tries++)
+    try {
+      return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === 20) throw error
+    }
+}
+
 describe('a single box of an ordinary user', function () {
   this.timeout(120_000)
   const account = runAs(undefined)
@@ -35,9 +45,8 @@ describe('a single box of an ordinary user', function () {
       for (const pid of pids) assert.equal(statSync(`/proc/${pid}`).uid, account.uid)
       // Nothing lies elsewhere: there is no need to.
       assert.equal(box.dataRoot, box.home)
-      const entries = readdirSync(box.home, { recursive: true, encoding: 'utf8' })
       assert.deepEqual(
-        entries.filter(name => statSync(join(box.home, name), { throwIfNoEntry: false })?.uid === 0),
+        everythingIn(box.home).filter(name => statSync(join(box.home, name), { throwIfNoEntry: false })?.uid === 0),
         [],
       )
       await tenant.run('delete', 'main')

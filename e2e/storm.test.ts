@@ -1,11 +1,11 @@
 /** A storm: callers who want things all the time while everything around them dies; then everything must add up. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sized } from '../testkit/full.ts'
+import { SeededRandom } from '../testkit/seeded-random.ts'
 import { BoxProcess } from './box-process.ts'
 import { type SingleBoxWorld, singleBoxWorld } from './single-box-world.ts'
 import { strikeControlPlane, strikeDatabase } from './storm/faults.ts'
 import { judgeStorm } from './storm/oracle.ts'
-import { SeededRandom } from './storm/seeded-random.ts'
 import { Callers } from './storm/wishes.ts'
 import { Tenant } from './tenant.ts'
 

@@ -17,7 +17,7 @@ export interface ApiAnswer<Body = unknown> {
 
 const ajv = new Ajv2020({
   strict: false,
-  formats: { 'date-time': /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/ },
+  formats: { 'date-time': /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/, uri: /^https?:\/\/[^/\s]\S*$/ },
 })
 const validators = new Map<z.ZodType, ValidateFunction>()
 
@@ -61,10 +61,17 @@ export const assertProblem = (
   if (answer.status === 405) assert.match(answer.headers.get('allow') ?? '', /^[A-Z, ]+$/, where)
 }
 
+/** No page of another origin may read an answer, or send what needs leave. */
+export const assertNoOtherOrigin = ({ headers }: ApiAnswer, where: string): void => {
+  const allowed = [...headers.keys()].filter(name => name.startsWith('access-control-'))
+  assert.deepEqual(allowed, [], `${where}, and lets other origins in`)
+}
+
 /** What every answer of a route must be. */
 export const assertAnswer = (route: Route, answer: ApiAnswer): void => {
   const where = `${route.operationId} answered ${answer.status}`
   for (const name of SERVER_HEADERS) assert.ok(answer.headers.has(name), `${where} without ${name}`)
+  assertNoOtherOrigin(answer, where)
   if (answer.status >= 400) {
     assertProblem(answer, errorCodesOf(route), where, errorMediaTypeOf(route))
     return

@@ -4,6 +4,7 @@ import type { Problem } from '../apiserver/contract/problem.ts'
 import type { AnswerOf } from '../apiserver/contract/route.ts'
 import { ROUTES, type Routes } from '../apiserver/contract/routes.ts'
 import { type ApiAnswer, assertAnswer } from './api-answers.ts'
+import { noteSecrets } from './secrets-of-tests.ts'
 
 export interface ApiRequest {
   readonly params?: Readonly<Record<string, string>>
@@ -35,11 +36,19 @@ export const send = async (url: string, init: RequestInit): Promise<ApiAnswer> =
 
 export class ApiClient {
   readonly baseUrl: string
-  readonly #token: string | undefined
+  #token: string | undefined
 
   constructor(baseUrl: string, token?: string) {
     this.baseUrl = baseUrl
     this.#token = token
+    noteSecrets(token)
+  }
+
+  /** As a console does: the token of a session is replaced by the one that an answer tells. */
+  #goOnWith(next: string | null): void {
+    if (next === null) return
+    noteSecrets(next)
+    this.#token = next
   }
 
   /** Calls a route, right or wrong as the test wants it. */
@@ -62,6 +71,11 @@ export class ApiClient {
       },
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
     })
+    // It opens what is kept of the answer.
+    if (typeof key === 'string') noteSecrets(key)
+    noteSecrets(request.body)
+    if (answer.status < 300) noteSecrets(answer.body)
+    this.#goOnWith(answer.headers.get('svc-session-token'))
     assertAnswer(route, answer)
     return answer as ApiAnswer<Body<Id>>
   }

@@ -13,9 +13,11 @@ import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-sto
 import { jsonLog } from '../runtime/log/json-log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { ApiClient } from './api-client.ts'
+import { startApiProcess, UNLIMITED } from './api-process.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
 import { storeDatabase } from './embedded-store.ts'
 import { memoryCredentials } from './memory-credentials.ts'
+import { assertNoSecrets, noteSecrets } from './secrets-of-tests.ts'
 import { type StandinOperator, startStandinOperator } from './standin-operator.ts'
 
 export interface ApiServerOptions {
@@ -28,6 +30,10 @@ export interface ApiServerOptions {
   readonly databaseUrl?: (plane: ControlPlaneDatabase) => string
   /** Without it environments stay requested. Default true. */
   readonly operator?: boolean
+  /** Whether other replicas are processes of their own, as in production; they know the environment alone. Default: in this process. */
+  readonly replicas?: 'here' | 'processes'
+  /** Which lines of the log are kept. Default: all, which is too many where a test makes very many requests. */
+  readonly keeps?: (line: string) => boolean
 }
 
 /** Someone who can call: a user with a token. */
@@ -61,6 +67,11 @@ export interface TestApiServer {
   stop(): Promise<void>
 }
 
+const base64 = (key: Buffer): string => key.toString('base64')
+
+/** What a process writes for whoever starts it: a setup token. */
+const isAnnouncement = (line: string): boolean => /^\{"level":"warn","time":"[^"]+","msg":"[^"]*svc_setup_/.test(line)
+
 /** Generous, so that no test meets a limit that it does not ask for. */
 const NO_LIMITS = {
   requestsPerMinute: 0,
@@ -70,15 +81,43 @@ const NO_LIMITS = {
   burst: 1,
 }
 
-/** Starts one on a free port. */
+/** Every row of every table, as text: bytes in hex. */
+const dumpOf = async (plane: ControlPlaneDatabase): Promise<readonly string[]> => {
+  const database = plane.open({ url: plane.url('postgres') })
+  try {
+    const tables = await database.rows<{ name: string }>(
+      `select quote_ident(relname) as name from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace`,
+    )
+    const rows: string[] = []
+    for (const { name } of tables)
+      for (const row of await database.rows<{ text: string }>(`select r::text as text from ${name} r`))
+        rows.push(`${name}: ${row.text}`)
+    return rows
+  } finally {
+    await database.stop()
+  }
+}
+
+/** Starts one on a free port; its end fails when a secret of a test stands in what it wrote. */
 export const startTestApiServer = async (options: ApiServerOptions = {}): Promise<TestApiServer> => {
   const plane = await controlPlaneDatabase()
-  const embedded = new EmbeddedResourceStore({ url: await storeDatabase(), clientName: 'svc-apiserver' })
+  const storeUrl = await storeDatabase()
+  const embedded = new EmbeddedResourceStore({ url: storeUrl, clientName: 'svc-apiserver' })
   const store = options.store?.(embedded) ?? embedded
   const credentials = memoryCredentials()
   const registry = new Registry()
   const logged: string[] = []
+  /** Without what is announced to whoever starts it: a setup token is. */
+  const written: string[] = []
+  const write = (line: string): void => {
+    if (options.keeps?.(line) === false) return
+    logged.push(line)
+    written.push(line)
+  }
   const masterKey = randomBytes(32)
+  for (const encoding of ['base64', 'hex'] as const) noteSecrets(masterKey.toString(encoding))
+  for (const [name, value] of Object.entries(options.environment ?? {}))
+    if (/_(TOKEN|PASSWORD|SECRET|KEY)$/.test(name)) noteSecrets(value)
   const start = (metrics: Registry, keys: ReplicaKeys = { masterKey }): Promise<RunningApiServer> =>
     startApiServer(
       {
@@ -95,13 +134,31 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
         credentials,
         registry: metrics,
         announce: text => void logged.push(text),
-        log: jsonLog({ write: line => void logged.push(line) }, 'debug'),
+        log: jsonLog({ write }, 'debug'),
         caCertificate: options.caCertificate,
         tenantAddress: options.tenantAddress,
       },
     )
   const server = await start(registry)
-  const replicas: RunningApiServer[] = []
+  const replicas: { stop(): Promise<unknown> }[] = []
+  const startProcess = async ({ masterKey: current, previousMasterKeys = [] }: ReplicaKeys): Promise<string> => {
+    const environment = {
+      SERVICE_DATABASE_URL: plane.url('svc_api'),
+      SERVICE_STORE_URL: storeUrl,
+      SERVICE_AUTH_MODE: 'builtin',
+      SERVICE_KMS_MASTER_KEY: base64(current),
+      SERVICE_KMS_PREVIOUS_MASTER_KEYS: previousMasterKeys.map(base64).join(),
+      SERVICE_LOG_LEVEL: 'debug',
+      ...UNLIMITED,
+      ...options.environment,
+    }
+    const process = await startApiProcess({ plane, environment }, {}, line => {
+      if (isAnnouncement(line)) logged.push(line)
+      else write(line)
+    })
+    replicas.push(process)
+    return process.url
+  }
   const operator: StandinOperator | undefined = options.operator === false ? undefined : startStandinOperator(embedded)
   await server.ready
   return {
@@ -114,7 +171,8 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
     logged,
     nobody: new ApiClient(server.url),
     masterKey,
-    startReplica: async keys => {
+    startReplica: async (keys = { masterKey }) => {
+      if (options.replicas === 'processes') return startProcess(keys)
       const replica = await start(new Registry(), keys)
       replicas.push(replica)
       return replica.url
@@ -136,10 +194,15 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
         name: environmentName({ organizationId, projectId, environmentId }),
       }),
     stop: async () => {
-      await Promise.all([server, ...replicas].map(each => each.stop()))
+      // At once: some tests look at what is being stopped.
+      const stopping = [server, ...replicas].map(each => each.stop())
+      const metrics = await registry.metrics()
+      await Promise.all(stopping)
       await operator?.stop()
       await embedded.close()
       await plane.database.stop()
+      const rows = await dumpOf(plane)
+      assertNoSecrets({ 'the log': written, 'the metrics': metrics.split('\n'), 'the database': rows })
     },
   }
 }

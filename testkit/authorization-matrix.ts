@@ -15,7 +15,10 @@ export const LETTERS = {
 } as const satisfies Record<string, 'yes' | ErrorCode>
 export type Verdict = (typeof LETTERS)[keyof typeof LETTERS]
 
-/** The callers of a line, in its order. Agents’ tokens and the session are an owner’s; a bare level is an agent’s scope. */
+/**
+ * The callers of a line, in its order. Agents’ tokens and the session are an owner’s; a bare level is an agent’s scope. The sessions
+ * of single sign-on are of an owner of this organization, and of one of another.
+ */
 export const COLUMNS = [
   'viewer',
   'developer',
@@ -29,6 +32,8 @@ export const COLUMNS = [
   'agent:deploy',
   'agent:admin',
   'session',
+  'sso',
+  'sso:elsewhere',
 ] as const
 export type Column = (typeof COLUMNS)[number]
 
@@ -36,10 +41,10 @@ export type Column = (typeof COLUMNS)[number]
 const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About] | undefined>> = {
   getHealth: undefined,
   getReadiness: undefined,
-  listTokens: ['yyyyy ccc ccc y', 'self'],
-  createToken: ['yyyyy ccc ccc y', 'self'],
-  revokeToken: ['yyyyy ccc yyy y', 'self'], // an agent’s own, which is what tests aim it at
-  listTokenEvents: ['yyyyy ccc ccc y', 'self'],
+  listTokens: ['yyyyy ccc ccc y yy', 'self'],
+  createToken: ['yyyyy ccc ccc y yy', 'self'],
+  revokeToken: ['yyyyy ccc yyy y yy', 'self'], // an agent’s own, which is what tests aim it at
+  listTokenEvents: ['yyyyy ccc ccc y yy', 'self'],
   signIn: undefined,
   requestMagicLink: undefined,
   requestPasswordReset: undefined,
@@ -47,60 +52,65 @@ const LINES: Readonly<Record<OperationId, readonly [cells: string, about: About]
   verifyMagicLink: undefined,
   previewInvitation: undefined,
   acceptInvitation: undefined, // which looks at a session: invitations.test.ts
-  signOut: ['ccccc ccc ccc y', 'self'],
-  getSession: ['ccccc ccc ccc y', 'self'],
-  listSessions: ['ccccc ccc ccc y', 'self'],
-  revokeSession: ['ccccc ccc ccc y', 'self'],
-  revokeOtherSessions: ['ccccc ccc ccc y', 'self'],
+  startSso: undefined,
+  finishSso: undefined,
+  signOut: ['ccccc ccc ccc y yy', 'self'],
+  getSession: ['ccccc ccc ccc y yy', 'self'],
+  listSessions: ['ccccc ccc ccc y yy', 'self'],
+  revokeSession: ['ccccc ccc ccc y yy', 'self'],
+  revokeOtherSessions: ['ccccc ccc ccc y yy', 'self'],
   signInMfa: undefined,
   getSetup: undefined,
   setUp: undefined,
-  getMfa: ['ccccc ccc ccc y', 'self'],
-  beginTotp: ['ccccc ccc ccc y', 'self'],
-  confirmTotp: ['ccccc ccc ccc y', 'self'],
-  removeTotp: ['ccccc ccc ccc y', 'self'],
-  renewRecoveryCodes: ['ccccc ccc ccc y', 'self'],
-  changePassword: ['ccccc ccc ccc y', 'self'],
-  issuePasswordReset: ['ccccc ccc ccc y', 'self'], // the session is an operator’s; others are in passwords.test.ts
+  getMfa: ['ccccc ccc ccc y cc', 'self'],
+  beginTotp: ['ccccc ccc ccc y cc', 'self'],
+  confirmTotp: ['ccccc ccc ccc y cc', 'self'],
+  removeTotp: ['ccccc ccc ccc y cc', 'self'],
+  renewRecoveryCodes: ['ccccc ccc ccc y cc', 'self'],
+  changePassword: ['ccccc ccc ccc y cc', 'self'],
+  issuePasswordReset: ['ccccc ccc ccc y nn', 'self'], // the session is an operator’s; others are in passwords.test.ts
   previewPasswordReset: undefined,
   completePasswordReset: undefined,
-  listLoginEvents: ['ccccc ccc ccc y', 'self'],
+  listLoginEvents: ['ccccc ccc ccc y nn', 'self'],
   requestDeviceCode: undefined,
   pollDeviceToken: undefined,
-  getDeviceRequest: ['ccccc ccc ccc y', 'self'],
-  approveDevice: ['ccccc ccc ccc y', 'self'],
-  denyDevice: ['ccccc ccc ccc y', 'self'],
-  listOrganizations: ['yyyyy yyy yyy y', 'self'],
-  putOrganization: ['nnyyy ccc ccc y', 'organization'], // a stranger may create one; the command judges that
-  getOrganization: ['yyyy- yyy yyy y', 'organization'],
-  listMembers: ['yyyy- yyy yyy y', 'organization'],
-  putMember: ['nnyy- ccc ccc y', 'organization'],
-  removeMember: ['nnyy- ccc ccc y', 'organization'],
-  listInvitations: ['nnyy- ccc ccc y', 'organization'],
-  createInvitation: ['nnyy- ccc ccc y', 'organization'],
-  revokeInvitation: ['nnyy- ccc ccc y', 'organization'],
-  listApiKeys: ['nnyy- ssy ccc y', 'organization'],
-  createApiKey: ['nnyy- ccc ccc y', 'organization'],
-  revokeApiKey: ['nnyy- ccc ccc y', 'organization'],
-  listProjects: ['yyyy- yyy yyy y', 'organization'],
-  putProject: ['nyyy- syy syy y', 'project'],
-  getProject: ['yyyy- yyy yyy y', 'project'],
-  deleteProject: ['nnyy- ssy ssy y', 'project'],
-  createEnvironment: ['nyyy- syy syy y', 'environment'],
-  listEnvironments: ['yyyy- yyy yyy y', 'organization'], // a project’s own with project_id
-  getEnvironment: ['yyyy- yyy yyy y', 'environment'],
-  updateEnvironment: ['nyyy- syy syy y', 'environment'],
-  suspendEnvironment: ['nyyy- syy syy y', 'environment'],
-  resumeEnvironment: ['nyyy- syy syy y', 'environment'],
-  rotateCredentials: ['nyyy- syy syy y', 'environment'],
-  deleteEnvironment: ['nyyy- syy syy y', 'environment'],
-  renewEnvironment: ['nyyy- syy syy y', 'environment'],
-  getConnection: ['nyyy- syy syy y', 'environment'],
-  getUsage: ['yyyy- yyy yyy y', 'environment'],
-  getOperation: ['yyyy- yyy yyy y', 'environment'],
-  listOperations: ['yyyy- yyy yyy y', 'environment'],
-  listAuditEvents: ['nnyy- ssy ssy y', 'organization'],
-  verifyAuditEvents: ['nnyy- ssy ssy y', 'organization'],
+  getDeviceRequest: ['ccccc ccc ccc y yy', 'self'],
+  approveDevice: ['ccccc ccc ccc y yy', 'self'],
+  denyDevice: ['ccccc ccc ccc y yy', 'self'],
+  listOrganizations: ['yyyyy yyy yyy y yy', 'self'],
+  putOrganization: ['nnyyy ccc ccc y y-', 'organization'], // a stranger may create one; the command judges that
+  getOrganization: ['yyyy- yyy yyy y y-', 'organization'],
+  listMembers: ['yyyy- yyy yyy y y-', 'organization'],
+  putMember: ['nnyy- ccc ccc y y-', 'organization'],
+  removeMember: ['nnyy- ccc ccc y y-', 'organization'],
+  getSso: ['nnyy- ccc ccc y y-', 'organization'],
+  putSso: ['nnyy- ccc ccc y y-', 'organization'],
+  deleteSso: ['nnyy- ccc ccc y y-', 'organization'],
+  listInvitations: ['nnyy- ccc ccc y y-', 'organization'],
+  createInvitation: ['nnyy- ccc ccc y y-', 'organization'],
+  revokeInvitation: ['nnyy- ccc ccc y y-', 'organization'],
+  listApiKeys: ['nnyy- ssy ccc y y-', 'organization'],
+  createApiKey: ['nnyy- ccc ccc y y-', 'organization'],
+  revokeApiKey: ['nnyy- ccc ccc y y-', 'organization'],
+  listProjects: ['yyyy- yyy yyy y y-', 'organization'],
+  putProject: ['nyyy- syy syy y y-', 'project'],
+  getProject: ['yyyy- yyy yyy y y-', 'project'],
+  deleteProject: ['nnyy- ssy ssy y y-', 'project'],
+  createEnvironment: ['nyyy- syy syy y y-', 'environment'],
+  listEnvironments: ['yyyy- yyy yyy y y-', 'organization'], // a project’s own with project_id
+  getEnvironment: ['yyyy- yyy yyy y y-', 'environment'],
+  updateEnvironment: ['nyyy- syy syy y y-', 'environment'],
+  suspendEnvironment: ['nyyy- syy syy y y-', 'environment'],
+  resumeEnvironment: ['nyyy- syy syy y y-', 'environment'],
+  rotateCredentials: ['nyyy- syy syy y y-', 'environment'],
+  deleteEnvironment: ['nyyy- syy syy y y-', 'environment'],
+  renewEnvironment: ['nyyy- syy syy y y-', 'environment'],
+  getConnection: ['nyyy- syy syy y y-', 'environment'],
+  getUsage: ['yyyy- yyy yyy y y-', 'environment'],
+  getOperation: ['yyyy- yyy yyy y y-', 'environment'],
+  listOperations: ['yyyy- yyy yyy y y-', 'environment'],
+  listAuditEvents: ['nnyy- ssy ssy y y-', 'organization'],
+  verifyAuditEvents: ['nnyy- ssy ssy y y-', 'organization'],
 }
 
 /** What a call is about: a scope has to hold it. */

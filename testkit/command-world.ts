@@ -6,6 +6,7 @@ import { makeUser } from '../apiserver/commands/make-user.ts'
 import { putOrganization } from '../apiserver/commands/put-organization.ts'
 import { putProject } from '../apiserver/commands/put-project.ts'
 import type { CreateEnvironmentBody } from '../apiserver/contract/environments.ts'
+import { linksOf } from '../apiserver/links.ts'
 import type { AuditEventRow } from '../apiserver/store/audit.ts'
 import { listAuditEvents } from '../apiserver/store/audit.ts'
 import type { Database, DatabaseOptions } from '../apiserver/store/database.ts'
@@ -19,11 +20,19 @@ import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane
 
 const FIGURES = { cpu: '500m', memory: '256Mi', storage: '1Gi', maxConnections: 20 }
 
+/** A console, and the API beside it. */
+export const TEST_LINKS = linksOf(
+  { consoleUrl: 'https://console.example.com', publicUrl: 'https://db.example.com' },
+  () => {
+    throw new Error('Nobody listens in this test')
+  },
+)
+
 export const TEST_SETTINGS: CommandSettings = {
   plan: { resources: { production: FIGURES, staging: FIGURES, preview: FIGURES }, caps: {} },
   previewDefaultTtlHours: 72,
   operationDeadlineSeconds: { create: 600, suspend: 600, resume: 600, rotate: 600, delete: 600 },
-  publicUrl: '',
+  links: TEST_LINKS,
   publicSignup: false,
   // Longer than any load of the machine: whoever tests giving up asks impatiently.
   writeThroughWaitMs: 30_000,
@@ -81,10 +90,12 @@ export const commandWorld = async (
     store: options.store ?? NO_STORE,
     settings: { ...TEST_SETTINGS, ...options.settings },
     sealingKey,
+    contentKey,
     wakeDispatcher: row => woken.push(row),
     log: silentLog,
   })
   const sealingKey = randomBytes(32)
+  const contentKey = randomBytes(32)
   const deps = depsOn(plane.database)
 
   const user = async (role?: Role, isOperator = false): Promise<Principal> => {
@@ -115,7 +126,7 @@ export const commandWorld = async (
     route: route ?? '/v1/test',
     pathParams: pathParams ?? {},
     idempotencyKey: key ?? randomUUID(),
-    fingerprint: createHash('sha256')
+    contentHash: createHash('sha256')
       .update(JSON.stringify(body ?? null))
       .digest(),
   })

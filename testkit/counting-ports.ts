@@ -80,7 +80,7 @@ export const countingStore = (store: ResourceStore, counter: CallCounter): Resou
 export const countingCredentials = (credentials: Credentials, counter: CallCounter): Credentials => ({
   read: owner => counter.read(() => credentials.read(owner)),
   isPublished: (owner, set) => counter.read(() => credentials.isPublished(owner, set)),
-  write: (owner, set) => counter.count('credentials.write', () => credentials.write(owner, set)),
+  write: (owner, set, options) => counter.count('credentials.write', () => credentials.write(owner, set, options)),
   delete: owner => counter.count('credentials.delete', () => credentials.delete(owner)),
 })
 

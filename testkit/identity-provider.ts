@@ -4,6 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import Provider from 'oidc-provider'
+import { noteSecrets } from './secrets-of-tests.ts'
 
 /** How the provider behaves where it is asked about tokens. */
 export type Mood =
@@ -21,6 +22,8 @@ export interface MintOptions {
   readonly subject?: string | undefined
   readonly audience?: string
   readonly seconds?: number
+  /** More that it says of the token. */
+  readonly claims?: Readonly<Record<string, unknown>>
   readonly kind?: 'AccessToken' | 'RefreshToken' | 'ClientCredentials'
 }
 
@@ -35,6 +38,8 @@ export interface TestIdentityProvider {
   mood: Mood
   /** Waits so long before it answers about tokens. */
   delayMs: number
+  /** What more it says of whoever signs in. */
+  claims: Readonly<Record<string, unknown>>
   mint(options?: MintOptions): Promise<string>
   revoke(token: string): Promise<void>
   /** Stops listening, with every connection; `start` begins again on the same port. */
@@ -86,6 +91,7 @@ export const startIdentityProvider = async ({
 }: IdentityProviderOptions = {}): Promise<TestIdentityProvider> => {
   const questions: { authorization: string | undefined; body: string }[] = []
   const sockets = new Set<Socket>()
+  const claimsOf = new WeakMap<object, Readonly<Record<string, unknown>>>()
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => undefined
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.url !== '/token/introspection') {
@@ -135,11 +141,15 @@ export const startIdentityProvider = async ({
       introspection: { enabled: true, allowedPolicy: () => true },
       clientCredentials: { enabled: true },
     },
+    extraTokenClaims: (_context: unknown, token: object) => claimsOf.get(token),
     cookies: { keys: ['test-cookie-key'] },
     pkce: { required: () => true },
+    // In ID tokens too, where a sign-in looks.
+    conformIdTokenClaims: false,
+    claims: { openid: ['sub', 'session_expiry'], profile: ['name'], email: ['email'] },
     findAccount: (_context: unknown, id: string) => ({
       accountId: id,
-      claims: () => ({ sub: id, name: `Name of ${id}` }),
+      claims: () => ({ sub: id, name: `Name of ${id}`, ...made.claims }),
     }),
     ttl: { AccessToken: 3600, IdToken: 3600, Session: 3600, Grant: 3600, Interaction: 600 },
   })
@@ -152,7 +162,8 @@ export const startIdentityProvider = async ({
     questions,
     mood: 'well',
     delayMs: 0,
-    mint: async ({ subject = 'ada', audience = CLIENT_ID, seconds = 3600, kind = 'AccessToken' } = {}) => {
+    claims: {},
+    mint: async ({ subject = 'ada', audience = CLIENT_ID, seconds = 3600, claims, kind = 'AccessToken' } = {}) => {
       const client = await provider.Client.find(CLIENT_ID)
       assert.ok(client !== undefined)
       const fields = {
@@ -162,7 +173,11 @@ export const startIdentityProvider = async ({
         aud: audience,
         ...(kind === 'ClientCredentials' ? {} : { accountId: subject, gty: 'authorization_code' }),
       }
-      return new provider[kind](fields).save()
+      const token = new provider[kind](fields)
+      if (claims !== undefined) claimsOf.set(token, claims)
+      const value = await token.save()
+      noteSecrets(value)
+      return value
     },
     revoke: async token => {
       const found = await provider.AccessToken.find(token)

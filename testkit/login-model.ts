@@ -63,7 +63,7 @@ export const callOf = (principal: Principal, more: Partial<Call> = {}): Call => 
   ...openCallOf(),
   pathParams: {},
   idempotencyKey: randomUUID(),
-  fingerprint: Buffer.alloc(0),
+  contentHash: Buffer.alloc(0),
   ...more,
   principal,
 })
@@ -78,7 +78,7 @@ export const sessionsOf = (world: MailWorld): ((at: At, token: string) => Promis
   }
   const authenticators = [open(0), open(1)] as const
   return async (at, token) => {
-    const found = await authenticators[at].find({ token, digest: tokenDigest(token) }, undefined)
+    const found = await authenticators[at].find({ token, digest: tokenDigest(token) }, undefined, openCallOf())
     const id = found?.principal.credentialId
     const used = marked.findIndex(([, each]) => each === id)
     if (used === -1 || id === undefined) return found
@@ -95,5 +95,5 @@ export const accountTokensOf = (
   const lastUsed = { mark: () => undefined } as unknown as LastUsed
   const authenticators = world.login.map(({ database }) => accountTokens(database, lastUsed))
   return async (at, token, org) =>
-    (await authenticators[at]?.find({ token, digest: tokenDigest(token) }, org))?.principal
+    (await authenticators[at]?.find({ token, digest: tokenDigest(token) }, org, openCallOf()))?.principal
 }

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import fc, { type AsyncCommand } from 'fast-check'
+import { SsoProviders } from '../apiserver/auth/oidc/sso-providers.ts'
+import { RecentTries } from '../apiserver/auth/passwords/recent-tries.ts'
 import type { OpenCall } from '../apiserver/commands/call.ts'
 import type { InvitationDependencies } from '../apiserver/commands/create-invitation.ts'
 import type { LoginDependencies } from '../apiserver/commands/login/dependencies.ts'
@@ -11,7 +13,7 @@ import type { Database } from '../apiserver/store/database.ts'
 import { createSealer } from '../lib/credentials/seal.ts'
 import { DomainError } from '../lib/errors/domain-error.ts'
 import { silentLog } from '../runtime/log/log.ts'
-import { type CommandWorld, commandWorld } from './command-world.ts'
+import { type CommandWorld, commandWorld, TEST_LINKS } from './command-world.ts'
 
 /** The hash of a password as the models make it, in the form of a real one. */
 export const quickHash = (password: string): string => {
@@ -22,6 +24,7 @@ export const quickHash = (password: string): string => {
 const QUICK_HASHER = {
   hash: async (password: string) => quickHash(password),
   fits: async (password: string, hash: string | undefined) => hash === quickHash(password),
+  isFullFor: () => false,
 } as unknown as LoginDependencies['hasher']
 
 export interface MailWorld extends CommandWorld {
@@ -46,11 +49,13 @@ export const mailWorld = async (): Promise<MailWorld> => {
     database,
     log: silentLog,
     hasher: QUICK_HASHER,
+    tries: new RecentTries(),
     sealer,
+    providers: new SsoProviders({ allowed: [], caFile: undefined, log: silentLog }),
     settings: {
       sessions: { idle: 7200, absolute: 43_200, rotate: 900, rotationKey },
       lockout: { maxFailures: 10, windowSeconds: 900, lockoutSeconds: 900 },
-      consoleUrl: '',
+      links: TEST_LINKS,
       codeKey,
       publicSignup: true,
     },
@@ -60,8 +65,8 @@ export const mailWorld = async (): Promise<MailWorld> => {
     ...world,
     login: [login(world.deps.database), login(second.database)],
     inviting: [
-      { ...world.deps, mailbox, consoleUrl: '' },
-      { ...second, mailbox, consoleUrl: '' },
+      { ...world.deps, mailbox },
+      { ...second, mailbox },
     ],
     waiting: async recipient => {
       const row = await world.deps.database.row<{ id: string; sealed: string }>(

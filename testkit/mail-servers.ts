@@ -147,11 +147,14 @@ export interface SmtpOptions extends ReceiverOptions {
   readonly account?: { readonly user: string; readonly password: string }
   /** Where it answers so. Default: after the letter. */
   readonly respondAt?: 'recipient' | 'letter'
+  /** Where it listens. Default: on loopback, at a port that is free. */
+  readonly listen?: { readonly host: string; readonly port: number }
 }
 
-/** Starts a mail server on loopback. */
+/** Starts a mail server. @throws Error `EACCES` for a port that this account may not have */
 export const startSmtpServer = async (options: SmtpOptions): Promise<MailReceiver> => {
   const { identity, tls, account, respond = () => undefined, respondAt = 'letter', delayMs = 0 } = options
+  const { host, port } = options.listen ?? { host: '127.0.0.1', port: 0 }
   const state = received()
   let reached = 0
   const refusal = (): Error | undefined => {
@@ -200,11 +203,12 @@ export const startSmtpServer = async (options: SmtpOptions): Promise<MailReceive
       })
     },
   })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
   // A client that breaks off is what some tests are about.
   server.on('error', () => undefined)
-  await new Promise<void>(resolve => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
   const stop = () => new Promise<void>(resolve => server.close(() => resolve()))
   atEnd(stop)
   return { ...state, port: (server.server.address() as AddressInfo).port, stop }

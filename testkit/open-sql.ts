@@ -16,7 +16,7 @@ export const openSqlDirect: OpenSql = connectionUri => openSession({ connectionS
 export const openSession = async (how: pg.ClientConfig): Promise<SqlSession> => {
   const client = new pg.Client({
     ...how,
-    connectionTimeoutMillis: 5000,
+    connectionTimeoutMillis: 15_000,
     query_timeout: 20_000,
     application_name: 'e2e',
   })

@@ -12,7 +12,7 @@ export interface RawRequest {
   readonly body?: Buffer | undefined
 }
 
-const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+const agent = new Agent({ keepAlive: true, maxSockets: 32 })
 
 const parsed = (text: string): unknown => {
   try {

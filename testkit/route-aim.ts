@@ -1,6 +1,7 @@
 /** A good request for any route, made of its contract, at a target that nobody else uses: whatever it does, it does to that. */
 import assert from 'node:assert/strict'
 import type { Route } from '../apiserver/contract/route.ts'
+import { ROUTES } from '../apiserver/contract/routes.ts'
 import { environmentType } from '../crds/environment-type.ts'
 import { keyOf } from '../lib/model/resource.ts'
 import type { ApiRequest, OperationId } from './api-client.ts'
@@ -20,6 +21,8 @@ export interface Aim extends ApiRequest {
 export interface Range {
   readonly api: TestApiServer
   readonly team: ApiTeam
+  /** The organization's provider for single sign-on, where a test is about it. */
+  readonly sso?: Readonly<Record<string, unknown>>
 }
 
 let serial = 0
@@ -30,6 +33,12 @@ const forgetInvitations = async (api: TestApiServer): Promise<void> => {
   await api.plane.database.rows(`delete from attempts where bucket = 'invitations'`)
 }
 
+/** An organization that has a provider keeps it, so that what its sessions reach is no matter of what was called before. */
+const keepSso = async ({ team, sso }: Range): Promise<void> => {
+  const body = sso ?? ROUTES.putSso.examples.request
+  assert.equal((await team.owner.call('putSso', { params: { org: ORG }, body })).status, 200)
+}
+
 /** What a route needs beyond a ready preview: its author says it here. */
 const PREPARE: Partial<Record<OperationId, (range: Range, env: string) => Promise<void>>> = {
   resumeEnvironment: async ({ team }, env) => {
@@ -37,6 +46,9 @@ const PREPARE: Partial<Record<OperationId, (range: Range, env: string) => Promis
     assert.equal((await finished(team.owner, body.id)).state, 'succeeded')
   },
   createInvitation: ({ api }) => forgetInvitations(api),
+  getSso: keepSso,
+  deleteSso: keepSso,
+  putSso: keepSso,
   getConnection: async ({ api }, env) => {
     const resource = await api.resource(ORG, PROJECT, env)
     assert.ok(resource)
@@ -104,7 +116,8 @@ const bothFactors = async ({ api, team }: Range): Promise<Body> => {
 }
 
 /** What a caller who is signed in can really send: the rest is examples. */
-const BODIES: Partial<Record<OperationId, (range: Range) => Body | Promise<Body>>> = {
+const BODIES: Partial<Record<OperationId, (range: Range) => Body | Promise<Body> | undefined>> = {
+  putSso: ({ sso }) => sso,
   // The same again: the callers after this one sign in with it.
   changePassword: () => ({ current_password: TEST_PASSWORD, new_password: TEST_PASSWORD }),
   beginTotp: async ({ api, team }) => {

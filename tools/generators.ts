@@ -46,7 +46,11 @@ const HELM_SYSTEM_NAMESPACE = '{{ default .Release.Namespace .Values.systemNames
 const KUSTOMIZE_SYSTEM_NAMESPACE = 'svc-system'
 
 const CONFIG: readonly ConfigSection[] = [
-  { title: 'Single box', intro: 'Read by `make up`, `make down`, `make reset` and `make user`.', schema: boxEnv },
+  {
+    title: 'Single box',
+    intro: 'Read by `make up`, `make down`, `make reset`, `make user` and `make disable-user`.',
+    schema: boxEnv,
+  },
   { title: 'API server', intro: 'On the single box too.', schema: apiServerEnv },
   { title: 'Operator', intro: 'On the single box too.', schema: operatorEnv },
   {

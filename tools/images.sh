@@ -2,7 +2,8 @@
 # make images: builds our images with what is there: docker, podman or buildah. Prints their sizes.
 #   IMAGES       which folders of images/, by default all
 #   REGISTRY     before the names, e.g. registry.example/svc/ ; nothing by default
-#   TAG          of the control plane, by default dev; the Postgres image is tagged by its major version
+#   TAG          of the control plane, by default dev
+#   POSTGRES_TAG of Postgres, by default its major version, 17
 #   SAVE         a folder: also writes each image there as a docker-archive, e.g. for `kind load image-archive`
 #   BUILD_FLAGS  more flags for the builder
 set -euo pipefail
@@ -25,7 +26,7 @@ done
 read -r -a more <<<"${BUILD_FLAGS:-}"
 flags+=("${more[@]}")
 
-tag_of() { case $1 in postgres) echo "17" ;; *) echo "${TAG:-dev}" ;; esac; }
+tag_of() { case $1 in postgres) echo "${POSTGRES_TAG:-17}" ;; *) echo "${TAG:-dev}" ;; esac; }
 # Short names mean what they mean to Docker and in a pod.
 name_of() {
   local name="${REGISTRY:-}svc-$1:$(tag_of "$1")"

@@ -1,20 +1,28 @@
 /**
- * `node tools/lanes.ts FILES… [-- FILES…]… [--beside FILES… [-- FILES…]…]…`
+ * `node tools/lanes.ts FILES… [-- FILES…]… [--beside FILES… [-- FILES…]…]… [--last FILES…]`
  *
  * Each FILES (names with blanks between) is a mocha of its own. Those of a phase run beside each other, four at a time; `--` begins
- * the next phase, once all of this one ended; `--beside` a track of phases that runs beside the ones before. What the first mocha
+ * the next phase, once all of this one ended; `--beside` a track of phases that runs beside the ones before; `--last` what runs when all of
+ * them ended. What the first mocha
  * of each phase of the first track says is shown as it comes, what the others say when their phase has ended. The last line is the sum: `N passed, N failed[, N skipped]`.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 
 const AT_ONCE = 4
+/** Node may spin for ever while it clears up after the last test (seen in `Environment::CleanupHandles` of Node 24.21). */
+const END_MS = 60_000
 const SUM = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/gm
+const LAST_WORD = /^\d+ passed, \d+ failed(?:, \d+ skipped)?\s*$/m
 
 type Phase = string[]
 const tracks: Phase[][] = [[[]]]
+const last: Phase = []
+let isLast = false
 for (const argument of process.argv.slice(2)) {
-  if (argument === '--beside') tracks.push([[]])
+  if (argument === '--last') isLast = true
+  else if (isLast) last.push(argument)
+  else if (argument === '--beside') tracks.push([[]])
   else if (argument === '--') tracks.at(-1)?.push([])
   else tracks.at(-1)?.at(-1)?.push(argument)
 }
@@ -23,15 +31,25 @@ for (const argument of process.argv.slice(2)) {
 const runMocha = async (files: string, isShown: boolean): Promise<string> => {
   const mocha = spawn('mocha', files.split(' ').filter(Boolean), { stdio: ['ignore', 'pipe', 'pipe'] })
   let words = ''
+  let ending: NodeJS.Timeout | undefined
+  const endByForce = (): void => {
+    process.stderr.write(`A mocha told its sum and did not end in ${END_MS / 1000} s: ended by force\n`)
+    // The one that spins is its child.
+    spawnSync('pkill', ['-KILL', '-P', String(mocha.pid)])
+    mocha.kill('SIGKILL')
+  }
   for (const [stream, shown] of [
     [mocha.stdout, process.stdout],
     [mocha.stderr, process.stderr],
   ] as const)
     stream.setEncoding('utf8').on('data', (piece: string) => {
       words += piece
+      clearTimeout(ending)
+      if (LAST_WORD.test(words.slice(-200))) ending = setTimeout(endByForce, END_MS)
       if (isShown) shown.write(piece)
     })
   await once(mocha, 'close')
+  clearTimeout(ending)
   return words
 }
 
@@ -54,7 +72,9 @@ const runTrack = async (phases: readonly Phase[], isFirst: boolean): Promise<str
 }
 
 let [passed, failed, skipped] = [0, 0, 0]
-for (const words of (await Promise.all(tracks.map((phases, at) => runTrack(phases, at === 0)))).flat()) {
+const said = (await Promise.all(tracks.map((phases, at) => runTrack(phases, at === 0)))).flat()
+said.push(...(await runPhase(last, false)))
+for (const words of said) {
   // One that ended without saying how has failed.
   const [, p, f, s] = [...words.matchAll(SUM)].at(-1) ?? [undefined, 0, 1]
   passed += Number(p)

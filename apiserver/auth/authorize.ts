@@ -65,13 +65,19 @@ export interface Asked {
 export const authorize = (principal: Principal, row: PolicyRow, { target, subject }: Asked): void => {
   if (!row.credentials.includes(principal.kind))
     throw new DomainError('credential_not_allowed', `This kind of credential may not make this call: ${principal.kind}`)
+  if (row.ownFactors === true && principal.boundTo !== undefined)
+    throw new DomainError(
+      'credential_not_allowed',
+      'An account of single sign-on has no password and no second factor here',
+    )
   if (row.role === 'self' || row.role === 'public') return
   if (row.role === 'operator') {
     if (principal.isOperator) return
     throw new DomainError('forbidden', 'Only an operator of this service may make this call')
   }
   if (principal.role === undefined) {
-    if (row.mayCreate === true) return
+    // What reaches one organization makes no other.
+    if (row.mayCreate === true && principal.boundTo === undefined) return
     throw organizationNotFound()
   }
   if (row.orSelf === true && isAboutSelf(principal, subject)) return

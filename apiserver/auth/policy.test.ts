@@ -29,11 +29,15 @@ const principal = (role: Role | undefined, kind: Principal['kind'] = 'personal',
   scopes,
 })
 
+/** As the authenticator makes it: never an operator. */
+const ssoOwner: Principal = { ...principal('owner', 'session'), boundTo: 'acme' }
+
 const callerOf = (column: Column): Principal => {
-  const [kind, level] = column.split(':') as [string, Level | undefined]
-  if (kind === 'key') return principal('admin', 'api_key', [{ ...ORG, level: level! }])
+  const [kind, level] = column.split(':') as [string, (Level | 'elsewhere') | undefined]
+  if (kind === 'key') return principal('admin', 'api_key', [{ ...ORG, level: level as Level }])
+  if (kind === 'sso') return level === undefined ? ssoOwner : { ...ssoOwner, role: undefined, boundTo: 'elsewhere' }
   if (kind === 'session') return { ...principal('owner', 'session'), isOperator: true }
-  if (kind === 'agent') return principal('owner', 'agent', [{ level: level! }])
+  if (kind === 'agent') return principal('owner', 'agent', [{ level: level as Level }])
   return principal(ROLES.find(role => role === kind))
 }
 

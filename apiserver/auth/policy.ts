@@ -20,6 +20,8 @@ export interface PolicyRow {
   readonly mayCreate?: true
   /** Any member may do it to themself. */
   readonly orSelf?: true
+  /** About what an account signs in with itself: none for single sign-on, where the organization’s provider sees to that. */
+  readonly ownFactors?: true
 }
 
 /** The names of the rows, as the contract uses them. */
@@ -37,14 +39,17 @@ export const POLICY: Readonly<Record<PolicyGroup, PolicyRow>> = {
   'token.revoke': { role: 'self', credentials: [...PEOPLE, 'agent'] },
   // The login is for people: no token of any kind gets there.
   'session.own': { role: 'self', credentials: ['session'] },
+  'factors.own': { role: 'self', credentials: ['session'], ownFactors: true },
   // Whoever is at the browser, and signed in there: an agent's token must not make another.
   'device.decide': { role: 'self', credentials: ['session'] },
-  'login.administer': { role: 'operator', credentials: ['session'] },
+  'login.administer': { role: 'operator', credentials: ['session', 'oidc'] },
   'organizations.list': { role: 'self', credentials: EVERY_KIND },
   'organization.read': { role: 'viewer', credentials: EVERY_KIND },
   'organization.put': { role: 'admin', credentials: PEOPLE, mayCreate: true },
   'member.write': { role: 'admin', credentials: PEOPLE },
   'member.remove': { role: 'admin', credentials: PEOPLE, orSelf: true },
+  'sso.read': { role: 'admin', credentials: PEOPLE },
+  'sso.write': { role: 'admin', credentials: PEOPLE },
   'invitation.write': { role: 'admin', credentials: PEOPLE },
   'api-keys.read': { role: 'admin', credentials: [...PEOPLE, 'api_key'] },
   'api-keys.write': { role: 'admin', credentials: PEOPLE },

@@ -1,10 +1,15 @@
 /** What an agent's token may be limited to: judged when it is made, as it will be at each of its calls. */
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { parseScope } from '../../lib/model/scope.ts'
+import { invalidToken } from '../auth/authenticate/bearer.ts'
 import { organizationNotFound } from '../auth/authorize.ts'
+import { holdSession } from '../store/login/sessions.ts'
 import { holdMembership } from '../store/memberships.ts'
 import type { Sql } from '../store/sql.ts'
+import { holdToken } from '../store/tokens.ts'
+import type { Call } from './call.ts'
 
+/** Of an agent's token; of a personal one without scopes. */
 export interface AgentReach {
   readonly scopes: readonly string[]
   /** The one organization that it is bound to. */
@@ -43,4 +48,16 @@ export const organizationsNamed = ({ scopes, organizationId }: AgentReach): Read
  */
 export const assertMember = async (sql: Sql, userId: string, reach: AgentReach): Promise<void> => {
   for (const id of organizationsNamed(reach)) if (!(await holdMembership(sql, id, userId))) throw organizationNotFound()
+}
+
+/**
+ * A credential that reaches one organization is ended with others of its kind, when an identity provider goes say: it has to be in
+ * force still, now that the user's row is held, which whoever ends them holds too. So none is made past that end.
+ * @throws DomainError `invalid_token`
+ */
+export const assertInForce = async (sql: Sql, { principal }: Call): Promise<void> => {
+  if (principal.boundTo === undefined) return
+  const { kind, credentialId } = principal
+  if (!(await (kind === 'session' ? holdSession(sql, credentialId) : holdToken(sql, credentialId))))
+    throw invalidToken()
 }

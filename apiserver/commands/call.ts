@@ -13,9 +13,11 @@ export interface Principal {
   readonly isOperator: boolean
   /** The role in the organization that the route names, read in the same statement as the credential; undefined: no member. */
   readonly role: Role | undefined
+  /** The one organization that the credential reaches: of single sign-on, and of tokens that are bound; undefined: all of its user's. */
+  readonly boundTo?: string | undefined
   /** What the credential is limited to beside the role; undefined: to nothing. Read from its row, never from its text. */
   readonly scopes: readonly Scope[] | undefined
-  /** Of a session: puts its next token in force with the transaction, and answers the headers that tell it. */
+  /** Of a session: puts its next token in force with the transaction, and answers the headers that tell it. Called by `steppingUp`. */
   readonly renewToken?: (sql: Sql) => Promise<Readonly<Record<string, string>>>
 }
 
@@ -44,8 +46,10 @@ export interface Call extends OpenCall {
   readonly pathParams: Readonly<Record<string, string>>
   /** The raw Idempotency-Key, quotes stripped; undefined when none was sent. */
   readonly idempotencyKey: string | undefined
+  /** Has the answer, whatever it becomes, tell the caller something about their credential, in headers. */
+  readonly tell?: (headers: Readonly<Record<string, string>>) => void
   /** SHA-256 of the canonical body (sorted keys, after defaults) and query. */
-  readonly fingerprint: Buffer
+  readonly contentHash: Buffer
 }
 
 /** An answer, ready to be sent and to be kept for replays. */

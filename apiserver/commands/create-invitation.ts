@@ -31,7 +31,6 @@ const AN_HOUR: AttemptLimit = { bucket: 'invitations', most: 30, windowSeconds: 
 export interface InvitationDependencies extends CommandDependencies {
   /** undefined: no mail; the answer then holds the link. */
   readonly mailbox: Mailbox | undefined
-  readonly consoleUrl: string
 }
 
 const refuseMembers = async (sql: Sql, organizationId: string, email: string): Promise<void> => {
@@ -99,7 +98,7 @@ export const createInvitation = async (
   call: Call,
   { organizationId, email, role }: CreateInvitationBody & { readonly organizationId: string },
 ): Promise<Reply<201, CreatedInvitation>> => {
-  const { mailbox, consoleUrl } = deps
+  const { mailbox, settings } = deps
   const reply = await execute<201, CreatedInvitation>(deps, call, async sql => {
     const { userId } = call.principal
     if (userId === undefined) throw new DomainError('credential_not_allowed', 'Only users invite')
@@ -126,7 +125,7 @@ export const createInvitation = async (
     return {
       status: 201,
       ...(mailbox === undefined
-        ? { body: { ...body, invite_url: `${consoleUrl}/invitations/${token}` }, secret: { subjectId: id } }
+        ? { body: { ...body, invite_url: settings.links.page(`/invitations/${token}`) }, secret: { subjectId: id } }
         : { body }),
       audit: [
         callEvent(

@@ -6,12 +6,12 @@ import type { Sql } from '../store/sql.ts'
 import { findTokenExpiry, insertToken } from '../store/tokens.ts'
 import { lockUser } from '../store/users.ts'
 import { tokenView } from '../views/token-view.ts'
-import { type AgentReach, agentReachOf, assertMember } from './agent-reach.ts'
+import { type AgentReach, agentReachOf, assertInForce, assertMember } from './agent-reach.ts'
 import type { Call, Reply } from './call.ts'
-import { accountEvent } from './call-events.ts'
 import type { CommandDependencies } from './dependencies.ts'
 import { execute } from './execute.ts'
 import { handover } from './handover.ts'
+import { tokenEvents } from './token-event.ts'
 import { AGENT_SECONDS, DAY_SECONDS, TTL_SECONDS } from './token-lifetime.ts'
 import { assertRoom } from './token-room.ts'
 
@@ -37,6 +37,10 @@ const assertNotOutliving = async (sql: Sql, call: Call, expiresAt: Date | undefi
   })
 }
 
+/** What the new token reaches: never more than the credential that makes it. */
+const reachOf = ({ principal }: Call, { scopes = [], organization_id: given }: CreateTokenBody): AgentReach =>
+  agentReachOf(scopes, { organization_id: given ?? principal.boundTo })
+
 /**
  * Makes a token of the caller: a personal one, or with scopes one for an agent. Only its digest is kept; the secret stands
  * in this one answer, which can be repeated for ten minutes by whoever has the Idempotency-Key.
@@ -52,13 +56,14 @@ export const createToken = (
     const { userId } = call.principal
     if (userId === undefined) throw new DomainError('credential_not_allowed', 'Only users have account tokens')
     const lifetimeSeconds = lifetimeOf(body)
-    const agent: AgentReach | undefined = body.scopes === undefined ? undefined : agentReachOf(body.scopes, body)
+    const reach = reachOf(call, body)
     const now = await lockUser(sql, userId)
+    await assertInForce(sql, call)
     const expiresAt = lifetimeSeconds === undefined ? undefined : new Date(now.getTime() + lifetimeSeconds * 1000)
     await assertNotOutliving(sql, call, expiresAt, now)
-    if (agent !== undefined) await assertMember(sql, userId, agent)
+    await assertMember(sql, userId, reach)
     await assertRoom(sql, userId)
-    const drawn: NewToken = agent === undefined ? newPersonalToken() : newAgentToken(agent.scopes, expiresAt)
+    const drawn: NewToken = body.scopes === undefined ? newPersonalToken() : newAgentToken(reach.scopes, expiresAt)
     const { token, prefix: tokenPrefix, digest } = drawn
     const id = newId('tok')
     const row = await insertToken(sql, {
@@ -68,19 +73,17 @@ export const createToken = (
       digest,
       tokenPrefix,
       expiresAt,
-      ...(agent === undefined ? {} : { agent }),
+      scopes: body.scopes,
+      organizationId: reach.organizationId,
     })
     return {
       status: 201,
-      body: { ...tokenView(row), token, ...(row.kind === 'agent' && handover(deps.settings.publicUrl, row, token)) },
+      body: { ...tokenView(row), token, ...(row.kind === 'agent' && handover(deps.settings.links, row, token)) },
       secret: { subjectId: id },
-      accountEvents: [
-        accountEvent(call, 'create_token', userId, {
-          token_id: id,
-          name: body.name,
-          expires_at: row.expiresAt?.toISOString() ?? null,
-          ...(agent === undefined ? {} : { scopes: agent.scopes, organization_id: agent.organizationId ?? null }),
-        }),
-      ],
+      ...tokenEvents(call, 'create_token', row, {
+        name: body.name,
+        expires_at: row.expiresAt?.toISOString() ?? null,
+        ...(body.scopes && { scopes: body.scopes }),
+      }),
     }
   })

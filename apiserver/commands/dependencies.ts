@@ -4,6 +4,7 @@ import type { EnvironmentKind } from '../../lib/model/environment.ts'
 import type { RequestVerb } from '../../lib/model/operation.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
+import type { Links } from '../links.ts'
 import type { Database } from '../store/database.ts'
 
 /** What the plan grants. An absent cap is none. */
@@ -23,8 +24,7 @@ export interface CommandSettings {
   readonly previewDefaultTtlHours: number
   /** How long an operation may take before it ends as failed, in seconds. */
   readonly operationDeadlineSeconds: Readonly<Record<RequestVerb, number>>
-  /** The base URL that clients use; empty: links are relative. */
-  readonly publicUrl: string
+  readonly links: Links
   /** Everybody may create organizations, not only operators. */
   readonly publicSignup: boolean
   /** The identity provider that says who people are; undefined: the built-in login does. */
@@ -39,6 +39,8 @@ export interface CommandDependencies {
   readonly settings: CommandSettings
   /** Half of what seals replies that hold a secret; derived from the master key. 32 bytes. */
   readonly sealingKey: Buffer
+  /** Makes digests of the contents of requests; derived from the master key. 32 bytes. */
+  readonly contentKey: Buffer
   /** Called after an intent was committed for an environment, named by its row: a hint that may be lost. */
   readonly wakeDispatcher: (environmentRow: string) => void
   readonly log: Log

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { isCode } from '../../testkit/assert-code.ts'
@@ -106,6 +106,24 @@ describe('execute', () => {
     const again = await run(world.deps, world.call(world.owner, { key, body: { a: 1 } }))
     assert.equal(bytes(again), bytes(first))
     assert.equal(await effectsOf(key), 1)
+  })
+
+  it('keeps nothing by which what was asked for could be guessed', async () => {
+    const body = { password: 'hunter2' }
+    const keys = [randomUUID(), randomUUID()]
+    for (const key of keys) await run(world.deps, world.call(world.owner, { key, body }))
+    const { rows } = await admin.query<{ fingerprint: string }>(
+      `select encode(fingerprint, 'hex') as fingerprint from idempotency_keys where key_hash = any($1)`,
+      [keys.map(key => createHash('sha256').update(key).digest())],
+    )
+    const kept = rows.map(({ fingerprint }) => fingerprint)
+    assert.equal(kept.length, 2)
+    // Equal bodies do not look alike, and whoever guesses one cannot tell.
+    assert.notEqual(kept[0], kept[1])
+    const { contentHash } = world.call(world.owner, { body })
+    assert.ok(!kept.includes(contentHash.toString('hex')))
+    const other = { ...world.deps, contentKey: Buffer.alloc(32, 7) }
+    await assert.rejects(run(other, world.call(world.owner, { key: keys[0]!, body })), isCode('idempotency_key_reused'))
   })
 
   it('tells callers, routes and path parameters apart under one key', async () => {

@@ -146,7 +146,7 @@ export const execute = async <Status extends number, Body>(
   call: Call,
   work: (sql: Sql) => Promise<Outcome<Status, Body>>,
 ): Promise<Reply<Status, Body>> => {
-  const key = callKeyOf(call)
+  const key = callKeyOf(call, deps)
   // The stored answer has this route's status and body: the key's scope names the route.
   const again = (stored: StoredReply, own: boolean): Reply<Status, Body> =>
     replay(stored, key, { sealingKey: deps.sealingKey, own }) as Reply<Status, Body>

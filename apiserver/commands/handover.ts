@@ -1,12 +1,13 @@
+import type { Links } from '../links.ts'
 import type { TokenRow } from '../store/tokens.ts'
 
 /** What is told of an agent's token beside its record: a text for the agent, and how the token is ended. */
 export const handover = (
-  publicUrl: string,
+  links: Links,
   row: TokenRow,
   token: string,
 ): { readonly agent_message: string; readonly revoke_url: string } => {
-  const url = `${publicUrl}/v1/account/tokens/${row.id}`
+  const url = links.call(`/v1/account/tokens/${row.id}`)
   const until = row.expiresAt === null ? 'until it is revoked' : `until ${row.expiresAt.toISOString()}`
   const where = row.organizationId === null ? '' : ` in the organization ${row.organizationId}`
   return {

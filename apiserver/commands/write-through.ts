@@ -63,7 +63,7 @@ export const writeThrough = async (
   path: EnvironmentPath,
   want: (environment: AccessedEnvironment) => WantedChange,
 ): Promise<Reply<200, EnvironmentRecord>> => {
-  const key = callKeyOf(call)
+  const key = callKeyOf(call, deps)
   const again = (stored: StoredReply): Reply<200, EnvironmentRecord> =>
     replay(stored, key, { sealingKey: deps.sealingKey, own: false }) as Reply<200, EnvironmentRecord>
   let begun: Begun | StoredReply | undefined

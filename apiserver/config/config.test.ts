@@ -145,12 +145,18 @@ describe('the API server’s configuration', () => {
         clientSecret: 'secret',
         audience: 'svc',
         caFile: undefined,
+        operators: [],
       }
       assert.deepEqual(apiServerConfig(OIDC).auth, expected)
       assert.deepEqual(apiServerConfig({ ...OIDC, SERVICE_OIDC_AUDIENCE: 'api' }).auth, {
         ...expected,
         audience: 'api',
       })
+      const { auth } = apiServerConfig({ ...OIDC, SERVICE_OIDC_OPERATOR_CLAIMS: 'groups=admins, sub=auth0|a=b,' })
+      assert.deepEqual(auth.mode === 'oidc' && auth.operators, [
+        { name: 'groups', value: 'admins' },
+        { name: 'sub', value: 'auth0|a=b' },
+      ])
       for (const issuer of ['http://127.0.0.1:9000', 'http://localhost:9000', 'http://[::1]:9000'])
         assert.equal(apiServerConfig({ ...OIDC, SERVICE_OIDC_ISSUER_URL: issuer }).auth.mode, 'oidc')
     })
@@ -164,6 +170,9 @@ describe('the API server’s configuration', () => {
       [{ ...OIDC, SERVICE_OIDC_ISSUER_URL: 'https://a:b@id.example.com' }, 'SERVICE_OIDC_ISSUER_URL'],
       [{ ...OIDC, SERVICE_OIDC_INTROSPECTION_URL: 'http://10.0.0.1/i' }, 'SERVICE_OIDC_INTROSPECTION_URL'],
       [{ ...OIDC, SERVICE_AUTH_MODE: 'none' }, 'SERVICE_AUTH_MODE'],
+      ...['admins', '=admins', 'groups=', 'a b=c'].map(
+        claims => [{ ...OIDC, SERVICE_OIDC_OPERATOR_CLAIMS: claims }, 'SERVICE_OIDC_OPERATOR_CLAIMS'] as const,
+      ),
     ]
     for (const [environment, variable] of refused)
       it(`is refused with a word about ${variable}: ${JSON.stringify(Object.values(environment))}`, () => {

@@ -19,6 +19,13 @@ export interface LoginConfig {
   readonly sessions: { readonly idle: number; readonly absolute: number; readonly rotate: number }
 }
 
+/** Identity providers of organizations. */
+export interface SsoConfig {
+  /** Where they may be beside public addresses. */
+  readonly allowed: TrustedNetworks
+  readonly caFile: string | undefined
+}
+
 /** The figures of an environment’s plan. */
 type Resources = z.infer<typeof resourcesSchema>
 
@@ -55,12 +62,13 @@ export interface ApiServerConfig {
   readonly metricsListen: ListenAddress
   /** Without a slash at its end; empty: links in problems are relative. */
   readonly publicUrl: string
-  /** Without a slash at its end; empty: links to the console are relative. */
+  /** Without a slash at its end; empty: no console is said, `apiserver/links.ts` tells where links lead then. */
   readonly consoleUrl: string
   /** undefined: no mail. Holds secrets: never logged. */
   readonly mail: MailConfig | undefined
   /** Holds a secret: never logged. */
   readonly auth: AuthConfig
+  readonly sso: SsoConfig
   /** Holds a hash: never logged. */
   readonly administrator: AdministratorConfig
   readonly logLevel: LogLevel
@@ -77,12 +85,12 @@ export interface ApiServerConfig {
   readonly plan: PlanConfig
 }
 
-const networks = (text: string): TrustedNetworks => {
+const networks = (variable: string, text: string): TrustedNetworks => {
   const parts = text.split(',').map(part => part.trim())
   try {
     return parseNetworks(parts.filter(part => part !== ''))
   } catch {
-    throw new ConfigError('Cannot use SERVICE_TRUSTED_PROXIES: expected CIDRs separated by commas, e.g. 10.0.0.0/8')
+    throw new ConfigError(`Cannot use ${variable}: expected CIDRs separated by commas, e.g. 10.0.0.0/8`)
   }
 }
 
@@ -124,9 +132,13 @@ export const apiServerConfig = (environment: Environment, authMode: AuthMode = '
     consoleUrl: (env.SERVICE_CONSOLE_URL ?? '').replace(/\/+$/, ''),
     mail: mailConfig(env),
     auth: authConfig(env, authMode),
+    sso: {
+      allowed: networks('SERVICE_SSO_ALLOWED_CIDRS', env.SERVICE_SSO_ALLOWED_CIDRS),
+      caFile: env.SERVICE_SSO_CA_FILE,
+    },
     administrator: administratorConfig(env),
     logLevel: env.SERVICE_LOG_LEVEL,
-    trustedProxies: networks(env.SERVICE_TRUSTED_PROXIES),
+    trustedProxies: networks('SERVICE_TRUSTED_PROXIES', env.SERVICE_TRUSTED_PROXIES),
     publicSignup: env.SERVICE_PUBLIC_SIGNUP === '1',
     previewDefaultTtlHours: env.SERVICE_PREVIEW_DEFAULT_TTL_HOURS,
     operationDeadlineSeconds: env.SERVICE_OPERATION_DEADLINE_SECONDS,

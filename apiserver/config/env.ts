@@ -29,11 +29,15 @@ export const apiServerEnv = z.object({
   SERVICE_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('The base URL that clients use; makes links in problem documents absolute'),
+    .describe(
+      'The base URL that clients use. Without it problem documents link relatively, and a token’s revoke_url is below where the API listens',
+    ),
   SERVICE_CONSOLE_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('The base URL of the console, which links in letters open; needed where mail is configured'),
+    .describe(
+      'The base URL of the console, below which links lead: of letters, of new passwords and invitations, of the device flow. Default: SERVICE_PUBLIC_URL, else where the API listens. Needed where mail is configured; without it and SERVICE_PUBLIC_URL nobody can come back from an organization’s single sign-on (409 console_not_configured)',
+    ),
   SERVICE_AUTH_MODE: z
     .enum(AUTH_MODES)
     .optional()
@@ -61,6 +65,24 @@ export const apiServerEnv = z.object({
     .min(1)
     .optional()
     .describe('PEM file with the authorities of a private provider, trusted beside the usual ones'),
+  SERVICE_OIDC_OPERATOR_CLAIMS: z
+    .string()
+    .max(4096)
+    .default('')
+    .describe(
+      'Who operates this service: claims of its tokens with their values, separated by commas, one of which is enough, e.g. groups=platform-admins,sub=auth0|ada',
+    ),
+  SERVICE_SSO_ALLOWED_CIDRS: z
+    .string()
+    .default('')
+    .describe(
+      'Networks in which organizations may have identity providers beside public addresses, CIDRs separated by commas; with addresses of this machine among them those may speak http',
+    ),
+  SERVICE_SSO_CA_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file with the authorities of private providers of organizations, trusted beside the usual ones'),
   SERVICE_ADMIN_EMAIL: z
     .string()
     .max(320)
@@ -78,7 +100,9 @@ export const apiServerEnv = z.object({
     .string()
     .default('')
     .describe('Networks of proxies in front, CIDRs separated by commas, whose X-Forwarded-For is believed'),
-  SERVICE_PUBLIC_SIGNUP: flag.describe('1 lets everybody create organizations, not only operators'),
+  SERVICE_PUBLIC_SIGNUP: flag.describe(
+    '1 lets everybody create organizations, not only operators; whoever proves a new address by a sign-in link gets an account',
+  ),
   SERVICE_PREVIEW_DEFAULT_TTL_HOURS: count(0, MAX_TTL_HOURS, 72).describe(
     'Hours that a preview lives when its creator says nothing; 0: it does not expire',
   ),

@@ -15,6 +15,8 @@ export interface OidcConfig {
   /** Whom tokens have to be meant for. */
   readonly audience: string
   readonly caFile: string | undefined
+  /** Claims that make whoever has one of them an operator. */
+  readonly operators: readonly { readonly name: string; readonly value: string }[]
 }
 
 export type AuthConfig = { readonly mode: 'builtin' } | OidcConfig
@@ -42,6 +44,18 @@ const providerUrl = (variable: string, text: string): string => {
   return text
 }
 
+const operatorClaims = (text: string): OidcConfig['operators'] =>
+  text
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part !== '')
+    .map(part => {
+      const [, name, value] = /^([^=\s]+)=(.+)$/.exec(part) ?? []
+      if (name === undefined || value === undefined)
+        throw refuse('SERVICE_OIDC_OPERATOR_CLAIMS', 'expected claims and values, e.g. groups=platform-admins')
+      return { name, value }
+    })
+
 /** @param preset the mode where the environment names none @throws ConfigError */
 export const authConfig = (env: ApiServerEnv, preset: AuthMode): AuthConfig => {
   if ((env.SERVICE_AUTH_MODE ?? preset) === 'builtin') return { mode: 'builtin' }
@@ -56,5 +70,6 @@ export const authConfig = (env: ApiServerEnv, preset: AuthMode): AuthConfig => {
     clientSecret: needed(env, 'SERVICE_OIDC_CLIENT_SECRET'),
     audience: env.SERVICE_OIDC_AUDIENCE ?? clientId,
     caFile: env.SERVICE_OIDC_CA_FILE,
+    operators: operatorClaims(env.SERVICE_OIDC_OPERATOR_CLAIMS),
   }
 }

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** Networks of proxies to believe, parsed once. */
+/** Networks that a setting names, parsed once. */
 export type TrustedNetworks = readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
 
 /** @throws Error when one is no CIDR and no address */

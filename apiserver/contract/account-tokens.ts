@@ -42,9 +42,9 @@ export const createdToken = tokenRecord
     agent_message: z.string().optional().meta({
       description: 'Agent tokens: a text to hand to a coding agent, with the token, what it may and how to end it',
     }),
-    revoke_url: z.string().optional().meta({
+    revoke_url: z.url().optional().meta({
       description: 'Agent tokens: what to DELETE, with the token itself or another credential of yours, to end it',
-      example: '/v1/account/tokens/tok_06dm3qz5hx7n0c8k2v4r9w1tbe',
+      example: 'https://db.example.com/v1/account/tokens/tok_06dm3qz5hx7n0c8k2v4r9w1tbe',
     }),
   })
   .meta({ id: 'CreatedToken' })

@@ -54,11 +54,11 @@ export const requestedScopes = ({ scopes, scope }: DeviceCodeBody): readonly str
 const deviceCodeRecord = z.object({
   device_code: deviceCode,
   user_code: userCode,
-  verification_uri: z.string().meta({
+  verification_uri: z.url().meta({
     description: 'The page that the person opens',
     example: 'https://console.example.com/auth/device',
   }),
-  verification_uri_complete: z.string().meta({
+  verification_uri_complete: z.url().meta({
     description: 'The same with the code in it',
     example: 'https://console.example.com/auth/device?user_code=WDJB-MJHT',
   }),
@@ -88,9 +88,9 @@ const deviceTokenRecord = z.object({
   agent_message: z
     .string()
     .meta({ description: 'A text for a coding agent, with the token', example: 'You may call …' }),
-  revoke_url: z.string().meta({
+  revoke_url: z.url().meta({
     description: 'What to DELETE to end it',
-    example: '/v1/account/tokens/tok_06dm3qz5hx7n0c8k2v4r9w1tbe',
+    example: 'https://db.example.com/v1/account/tokens/tok_06dm3qz5hx7n0c8k2v4r9w1tbe',
   }),
 })
 export type DeviceTokenRecord = z.infer<typeof deviceTokenRecord>
@@ -206,7 +206,7 @@ export const deviceFlowRoutes = {
         scope: 'project:acme/shop:deploy',
         token_id: 'tok_06dm3qz5hx7n0c8k2v4r9w1tbe',
         agent_message: 'You may call the API with this token …',
-        revoke_url: '/v1/account/tokens/tok_06dm3qz5hx7n0c8k2v4r9w1tbe',
+        revoke_url: 'https://db.example.com/v1/account/tokens/tok_06dm3qz5hx7n0c8k2v4r9w1tbe',
       },
     },
   }),

@@ -23,7 +23,7 @@ export type InvitationRecord = z.infer<typeof invitationRecord>
 
 export const createdInvitation = invitationRecord
   .extend({
-    invite_url: z.string().optional().meta({
+    invite_url: z.url().optional().meta({
       description: 'Where no mail is configured: the link to hand over, shown once',
       example: 'https://console.example.com/invitations/svc_inv_3fK9xQ2mWc7Rt1Zb8Nv5Hj0Ls6Dg4Pe2Ya9Uq3Xi7Ok1M',
     }),

@@ -17,6 +17,10 @@ export const memberRecord = z
     subject,
     email: z.string().nullable().meta({ description: 'Mail address, if there is one', example: 'ada@example.com' }),
     name: z.string().meta({ description: 'Display name', example: 'Ada' }),
+    sso_subject: z.string().nullable().meta({
+      description: 'Who they are to the organization’s own identity provider; null: not an account of single sign-on',
+      example: null,
+    }),
     role,
     created_at: isoTime,
   })
@@ -25,9 +29,10 @@ export type MemberRecord = z.infer<typeof memberRecord>
 
 const memberParams = z.strictObject({
   org: organizationId,
-  // 64 characters before the @, 255 behind it.
+  // An address: 64 characters before the @, 255 behind it.
   subject: text(1, 320).meta({
-    description: 'Who: the subject `user:<id>`, the bare id, or the mail address of the account in any case',
+    description:
+      'Who: the subject `user:<id>`, the bare id, the mail address of the account in any case, or `sso:<sub>` for somebody whom the organization’s own identity provider knows',
     example: 'ada@example.com',
   }),
 })
@@ -40,6 +45,7 @@ const example = {
   subject: 'user:usr_06dm3qz5hx7n0c8k2v4r9w1tbe',
   email: 'ada@example.com',
   name: 'Ada',
+  sso_subject: null,
   role: 'developer',
   created_at: '2026-11-27T10:00:00.000Z',
 }

@@ -82,6 +82,7 @@ describe('the OpenAPI document', () => {
     const open = operations.filter(({ operation }) => operation?.security.length === 0)
     assert.deepEqual(open.map(({ route }) => route.operationId).sort(), [
       'completePasswordReset',
+      'finishSso',
       'getHealth',
       'getReadiness',
       'getSetup',
@@ -95,6 +96,7 @@ describe('the OpenAPI document', () => {
       'setUp',
       'signIn',
       'signInMfa',
+      'startSso',
       'verifyMagicLink',
     ])
     for (const { route, operation } of operations)

@@ -14,10 +14,12 @@ import { passwordResetRoutes } from './login/password-resets.ts'
 import { passwordRoutes } from './login/passwords.ts'
 import { sessionRoutes } from './login/sessions.ts'
 import { setupRoutes } from './login/setup.ts'
+import { ssoLoginRoutes } from './login/sso.ts'
 import { memberRoutes } from './members.ts'
 import { operationRoutes } from './operations.ts'
 import { organizationRoutes } from './organizations.ts'
 import { projectRoutes } from './projects.ts'
+import { ssoRoutes } from './sso.ts'
 
 export const ROUTES = {
   ...accountTokenRoutes,
@@ -39,6 +41,8 @@ export const ROUTES = {
   ...projectRoutes,
   ...sessionRoutes,
   ...setupRoutes,
+  ...ssoLoginRoutes,
+  ...ssoRoutes,
 }
 
 /** The routes' table type: handlers and policy rows are typed from it. */

@@ -77,7 +77,7 @@ export class Admission {
     if (countsFirst) this.#limits.countFailure(exchange)
     let isJunk = false
     try {
-      const found = await authenticator.find(presented, organizationId)
+      const found = await authenticator.find(presented, organizationId, exchange)
       isJunk = found === undefined
       if (found === undefined) throw countsFirst ? invalidToken() : this.#failed(exchange, invalidToken())
       return found

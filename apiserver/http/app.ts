@@ -1,9 +1,17 @@
 /** The express application: begins a request, hands it to the router, answers what nothing else answers. */
 import express, { type Express, type NextFunction, type Request, type Response, type Router } from 'express'
 import { DomainError } from '../../lib/errors/domain-error.ts'
+import type { Route } from '../contract/route.ts'
+import { ROUTES } from '../contract/routes.ts'
 import type { Serving } from './bind-routes.ts'
 import { exchangeOf } from './exchange.ts'
+import { pathOf } from './query.ts'
 import type { Traffic } from './traffic.ts'
+
+/** Where clients of OAuth ask. They are told in their words also what is refused before a route is found, or for its method. */
+const OAUTH_PATHS: ReadonlySet<string> = new Set(
+  Object.values<Route>(ROUTES).flatMap(({ speaksOAuth, path }) => (speaksOAuth === true ? path : [])),
+)
 
 /** `routers` are asked in order. */
 export const createApp = (traffic: Traffic, fail: Serving<unknown>['fail'], routers: readonly Router[]): Express => {
@@ -15,6 +23,7 @@ export const createApp = (traffic: Traffic, fail: Serving<unknown>['fail'], rout
   app.set('query parser', false)
   app.use((request: Request, response: Response, next: NextFunction) => {
     const exchange = traffic.begin(request, response)
+    if (OAUTH_PATHS.has(pathOf(request.url))) exchange.speaksOAuth = true
     try {
       traffic.check(request)
     } catch (error) {

@@ -16,8 +16,8 @@ import { ROUTES, type Routes } from '../contract/routes.ts'
 import type { HandlersOver, Input } from '../routes/handler.ts'
 import type { Admission, Presented } from './admit.ts'
 import { limitKey } from './client-address.ts'
+import { contentHashOf } from './content-hash.ts'
 import { type Exchange, exchangeOf } from './exchange.ts'
-import { fingerprintOf } from './fingerprint.ts'
 import { isForm, readFormBody } from './form-body.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { readJsonBody } from './json-body.ts'
@@ -28,7 +28,7 @@ import { validate } from './validate.ts'
 const MAX_BODY_BYTES = 100 * 1024
 const NO_PARAMETERS = z.strictObject({})
 const NO_BODY = z.strictObject({}).optional()
-const NO_FINGERPRINT = Buffer.alloc(0)
+const NO_CONTENT = Buffer.alloc(0)
 const ORGANIZATION_HEADER = 'x-service-organization-id'
 
 /** What the binder needs of the server around it. */
@@ -204,7 +204,10 @@ const serve = async (
     target,
     pathParams: params,
     idempotencyKey,
-    fingerprint: idempotencyKey === undefined ? NO_FINGERPRINT : fingerprintOf(body, query),
+    tell: headers => {
+      exchange.credentialHeaders = headers
+    },
+    contentHash: idempotencyKey === undefined ? NO_CONTENT : contentHashOf(body, query),
   }
   return bound.handle({ params, query, body, call } as unknown as Input<Route>)
 }
@@ -287,7 +290,6 @@ export const bindRoutes = <Context>(
   const listener = (bound: Bound) => (request: Request, response: Response) => {
     const exchange = exchangeOf(request)
     exchange.route = bound.route.path
-    if (bound.route.speaksOAuth === true) exchange.speaksOAuth = true
     const answer = async (): Promise<void> => {
       try {
         if (bound.route.builtinLogin === true && serving.builtinLogin === false) throw noBuiltinLogin()

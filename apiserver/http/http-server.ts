@@ -19,6 +19,7 @@ export class HttpServer {
   readonly #traffic: Traffic
   #draining = false
   #connections = 0
+  #url: string | undefined
   #whenAlone: (() => void) | undefined
 
   constructor(listener: RequestListener, traffic: Traffic, problemBase: string) {
@@ -58,7 +59,14 @@ export class HttpServer {
       })
     })
     const { address: host, port, family } = this.#server.address() as AddressInfo
-    return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`
+    this.#url = `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`
+    return this.#url
+  }
+
+  /** Where it listens, for whoever is on this machine: of all addresses, loopback. @throws Error before it listens */
+  get url(): string {
+    if (this.#url === undefined) throw new Error('The server does not listen yet')
+    return this.#url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
   }
 
   /**

@@ -191,7 +191,7 @@ describe('the outbox', () => {
     assert.equal(relay.requests.length, many)
     await Promise.all(couriers.splice(0).map(each => each.stop()))
     await Promise.all(others.map(each => each.stop()))
-  })
+  }).timeout(120_000)
 
   it('loses no letter with a replica that is killed while it sends, and nobody sends it at the same time', async () => {
     for (let round = 0; round < sized(2, 20); round++) {

@@ -36,6 +36,7 @@ import { beginTotp } from './login/begin-totp.ts'
 import { changePassword } from './login/change-password.ts'
 import { completePasswordReset } from './login/complete-password-reset.ts'
 import { confirmTotp } from './login/confirm-totp.ts'
+import { finishSso } from './login/finish-sso.ts'
 import { getMfa } from './login/get-mfa.ts'
 import { getSession } from './login/get-session.ts'
 import { getSetup } from './login/get-setup.ts'
@@ -55,6 +56,7 @@ import { setUp } from './login/set-up.ts'
 import { signIn } from './login/sign-in.ts'
 import { signInMfa } from './login/sign-in-mfa.ts'
 import { signOut } from './login/sign-out.ts'
+import { startSso } from './login/start-sso.ts'
 import { verifyMagicLink } from './login/verify-magic-link.ts'
 import { listMembers } from './members/list-members.ts'
 import { putMember } from './members/put-member.ts'
@@ -67,6 +69,9 @@ import { deleteProject } from './projects/delete-project.ts'
 import { getProject } from './projects/get-project.ts'
 import { listProjects } from './projects/list-projects.ts'
 import { putProject } from './projects/put-project.ts'
+import { deleteSso } from './sso/delete-sso.ts'
+import { getSso } from './sso/get-sso.ts'
+import { putSso } from './sso/put-sso.ts'
 
 export const HANDLERS: Handlers = {
   acceptInvitation,
@@ -81,7 +86,9 @@ export const HANDLERS: Handlers = {
   createToken,
   deleteEnvironment,
   deleteProject,
+  deleteSso,
   denyDevice,
+  finishSso,
   getConnection,
   getDeviceRequest,
   getEnvironment,
@@ -93,6 +100,7 @@ export const HANDLERS: Handlers = {
   getReadiness,
   getSession,
   getSetup,
+  getSso,
   getUsage,
   issuePasswordReset,
   listApiKeys,
@@ -114,6 +122,7 @@ export const HANDLERS: Handlers = {
   putMember,
   putOrganization,
   putProject,
+  putSso,
   removeMember,
   removeTotp,
   renewEnvironment,
@@ -132,6 +141,7 @@ export const HANDLERS: Handlers = {
   signIn,
   signInMfa,
   signOut,
+  startSso,
   suspendEnvironment,
   updateEnvironment,
   verifyAuditEvents,

@@ -11,7 +11,15 @@ export interface NewAuditEvent {
   readonly organizationId: string
   readonly actor: string
   readonly action: AuditAction
-  readonly resourceKind: 'organization' | 'member' | 'invitation' | 'api_key' | 'token' | 'project' | 'environment'
+  readonly resourceKind:
+    | 'organization'
+    | 'sso'
+    | 'member'
+    | 'invitation'
+    | 'api_key'
+    | 'token'
+    | 'project'
+    | 'environment'
   readonly resourceId: string
   readonly metadata: Readonly<Record<string, unknown>>
 }

@@ -13,7 +13,7 @@ export interface TokenCredential {
   readonly role: Role | null
   /** Of agents. */
   readonly scopes: readonly string[] | null
-  /** Of agents: the one organization that it is bound to. */
+  /** The one organization that it is bound to; null: to none. */
   readonly boundTo: string | null
   /** `last_used_at` is older than a minute: worth a `touch` after the answer. */
   readonly stale: boolean
@@ -22,12 +22,13 @@ export interface TokenCredential {
 const STALE = (alias: string): string =>
   `${alias}.last_used_at is null or ${alias}.last_used_at < now() - interval '60 s'`
 
-// A token that is bound to another organization than the one in question finds no membership there.
+// A token that is bound to another organization than the one in question finds no membership there, nor one of an account that
+// belongs to another.
 const FIND_TOKEN = `select t.id, t.kind, t.user_id as "userId", u.actor, u.is_operator as "isOperator", m.role, t.scopes,
     t.organization_id as "boundTo", ${STALE('t')} as stale
   from tokens t join users u on u.user_id = t.user_id
     left join memberships m on m.user_id = t.user_id and m.organization_id = $2
-      and (t.organization_id is null or t.organization_id = $2)
+      and (t.organization_id is null or t.organization_id = $2) and (u.sso_organization_id is null or u.sso_organization_id = $2)
   where t.digest = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now()) and u.disabled_at is null`
 /**
  * Looks a token up by its digest, with the role of its user in an organization, in one statement and on the database's

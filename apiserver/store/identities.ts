@@ -37,7 +37,7 @@ export const findUserIdByIdentity = async (sql: Sql, { issuer, subject }: Issued
 
 const INSERT = `insert into users as u (user_id, name, issuer, subject, actor) values ($1, $2, $3, $4, $5)
   on conflict (issuer, subject) where issuer is not null do nothing
-  returning ${columns('u', ['user_id', 'email', 'name', 'is_operator', 'disabled_at', 'created_at'])}`
+  returning ${columns('u', ['user_id', 'email', 'name', 'is_operator', 'disabled_at', 'created_at', 'sso_organization_id'])}`
 /** Undefined: another call made it in this very moment. `actor` is what audit events name it by; null: `user:<id>`. */
 export const insertIdentity = (
   sql: Sql,

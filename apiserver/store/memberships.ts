@@ -13,9 +13,11 @@ export interface MemberRow {
   readonly name: string
   /** What audit events name them by; null: `user:<id>`. */
   readonly actor: string | null
+  /** Who they are to the organization's own identity provider; null: no account of single sign-on. */
+  readonly ssoSubject: string | null
 }
 
-const MEMBER = `${columns('m', ['organization_id', 'user_id', 'role', 'created_at'])}, ${columns('u', ['email', 'name', 'actor'])}`
+const MEMBER = `${columns('m', ['organization_id', 'user_id', 'role', 'created_at'])}, ${columns('u', ['email', 'name', 'actor', 'sso_subject'])}`
 
 const FIND = `select ${MEMBER} from memberships m join users u using (user_id)
   where m.organization_id = $1 and m.user_id = $2`
@@ -51,9 +53,9 @@ export const removeMembership = async (sql: Sql, organizationId: string, userId:
   await sql.rows(REMOVE, [organizationId, userId])
 }
 
-const OTHER_OWNERS = `select count(*) as n from memberships
-  where organization_id = $1 and role = 'owner' and user_id <> $2`
-/** How many owners there are beside one user. Hold the organization's lock, or the answer is old at once. */
+const OTHER_OWNERS = `select count(*) as n from memberships m join users u using (user_id)
+  where m.organization_id = $1 and m.role = 'owner' and m.user_id <> $2 and u.sso_organization_id is null`
+/** How many owners there are beside one user who need no identity provider to get in. Hold the organization's lock, or the answer is old at once. */
 export const countOtherOwners = async (sql: Sql, organizationId: string, userId: string): Promise<number> =>
   (await sql.row<{ n: number }>(OTHER_OWNERS, [organizationId, userId]))?.n ?? 0
 

@@ -362,6 +362,22 @@ CREATE UNIQUE INDEX operations_one_open ON public.operations USING btree (enviro
 grant insert on operations to svc_api
 grant select on operations to svc_api
 grant update on operations to svc_api
+organization_sso.organization_id text not null
+organization_sso.revision text not null
+organization_sso.issuer text not null
+organization_sso.client_id text not null
+organization_sso.sealed_secret text not null
+organization_sso.default_role text
+organization_sso.created_at timestamp(3) with time zone not null default now()
+organization_sso.updated_at timestamp(3) with time zone not null default now()
+organization_sso constraint organization_sso_default_role_check CHECK ((default_role = ANY (ARRAY['viewer'::text, 'developer'::text, 'admin'::text])))
+organization_sso constraint organization_sso_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+organization_sso constraint organization_sso_pkey PRIMARY KEY (organization_id)
+organization_sso constraint organization_sso_revision_key UNIQUE (revision)
+grant delete on organization_sso to svc_api
+grant insert on organization_sso to svc_api
+grant select on organization_sso to svc_api
+grant update on organization_sso to svc_api
 organizations.organization_id text not null
 organizations.name text not null
 organizations.created_at timestamp(3) with time zone not null default now()
@@ -471,12 +487,14 @@ sessions.created_at timestamp(3) with time zone not null default now()
 sessions.last_used_at timestamp(3) with time zone not null default now()
 sessions.rotated_at timestamp(3) with time zone not null default now()
 sessions.authenticated_at timestamp(3) with time zone not null default now()
+sessions.ends_at timestamp(3) with time zone
 sessions constraint sessions_id_check CHECK ((id ~ '^ses_[0-9a-z]{20,40}$'::text))
 sessions constraint sessions_method_check CHECK ((method = ANY (ARRAY['password'::text, 'email_link'::text, 'setup'::text, 'sso'::text])))
 sessions constraint sessions_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
 sessions constraint sessions_pkey PRIMARY KEY (id)
 sessions constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
 CREATE INDEX sessions_by_age ON public.sessions USING btree (created_at)
+CREATE INDEX sessions_by_organization ON public.sessions USING btree (organization_id) WHERE (organization_id IS NOT NULL)
 CREATE INDEX sessions_by_user ON public.sessions USING btree (user_id, created_at DESC, id DESC)
 grant delete on sessions to svc_api
 grant insert on sessions to svc_api
@@ -505,6 +523,20 @@ grant delete on sign_in_failures to svc_api
 grant insert on sign_in_failures to svc_api
 grant select on sign_in_failures to svc_api
 grant update on sign_in_failures to svc_api
+sso_flows.state_digest bytea not null
+sso_flows.flow_digest bytea not null
+sso_flows.organization_id text not null
+sso_flows.revision text not null
+sso_flows.reauthenticates boolean not null
+sso_flows.expires_at timestamp(3) with time zone not null
+sso_flows constraint sso_flows_flow_digest_check CHECK ((length(flow_digest) = 32))
+sso_flows constraint sso_flows_pkey PRIMARY KEY (state_digest)
+sso_flows constraint sso_flows_state_digest_check CHECK ((length(state_digest) = 32))
+CREATE INDEX sso_flows_by_expiry ON public.sso_flows USING btree (expires_at)
+grant delete on sso_flows to svc_api
+grant insert on sso_flows to svc_api
+grant select on sso_flows to svc_api
+grant update on sso_flows to svc_api
 token_events.id bigint not null generated always as identity
 token_events.token_id text not null
 token_events.at timestamp(3) with time zone not null
@@ -531,7 +563,6 @@ tokens.last_used_at timestamp(3) with time zone
 tokens.expires_at timestamp(3) with time zone
 tokens.revoked_at timestamp(3) with time zone
 tokens constraint tokens_agents_have_scopes CHECK (((kind = 'agent'::text) = (scopes IS NOT NULL)))
-tokens constraint tokens_bound_are_agents CHECK (((organization_id IS NULL) OR (kind = 'agent'::text)))
 tokens constraint tokens_digest_check CHECK ((length(digest) = 32))
 tokens constraint tokens_digest_key UNIQUE (digest)
 tokens constraint tokens_id_check CHECK ((id ~ '^tok_[0-9a-z]{20,40}$'::text))
@@ -553,13 +584,20 @@ users.email_verified_at timestamp(3) with time zone
 users.issuer text
 users.subject text
 users.actor text
+users.sso_organization_id text
+users.sso_issuer text
+users.sso_subject text
 users constraint users_email_check CHECK ((email = lower(email)))
 users constraint users_email_key UNIQUE (email)
 users constraint users_identity CHECK (((issuer IS NULL) = (subject IS NULL)))
+users constraint users_of_sso_alone CHECK (((sso_organization_id IS NULL) OR ((email IS NULL) AND (issuer IS NULL) AND (NOT is_operator))))
 users constraint users_pkey PRIMARY KEY (user_id)
+users constraint users_sso_identity CHECK ((((sso_organization_id IS NULL) = (sso_issuer IS NULL)) AND ((sso_organization_id IS NULL) = (sso_subject IS NULL))))
+users constraint users_sso_organization_id_fkey FOREIGN KEY (sso_organization_id) REFERENCES organizations(organization_id)
 users constraint users_user_id_check CHECK ((user_id ~ '^usr_[0-9a-z]{20,40}$'::text))
 CREATE UNIQUE INDEX users_by_identity ON public.users USING btree (issuer, subject) WHERE (issuer IS NOT NULL)
-CREATE UNIQUE INDEX users_by_name_without_address ON public.users USING btree (name) WHERE ((email IS NULL) AND (issuer IS NULL))
+CREATE UNIQUE INDEX users_by_name_without_address ON public.users USING btree (name) WHERE ((email IS NULL) AND (issuer IS NULL) AND (sso_organization_id IS NULL))
+CREATE UNIQUE INDEX users_by_sso_identity ON public.users USING btree (sso_organization_id, sso_issuer, sso_subject) WHERE (sso_organization_id IS NOT NULL)
 grant insert on users to svc_api
 grant select on users to svc_api
 grant update on users to svc_api

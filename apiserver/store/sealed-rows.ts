@@ -6,6 +6,7 @@ import { CANARY, CANARY_TEXT } from '../../runtime/embedded/seal-canary.ts'
 import type { Database } from './database.ts'
 import { secretPlace } from './login/second-factors.ts'
 import { letterPlace } from './mail-outbox.ts'
+import { ssoSecretPlace } from './sso-configurations.ts'
 
 const BATCH = 200
 const ROOT_BYTES = 32
@@ -37,6 +38,12 @@ const COLUMNS: readonly SealedColumn[] = [
       where sealed_secret is not null and not starts_with(sealed_secret, $1) limit ${BATCH}`,
     replace: 'update mail_outbox set sealed_secret = $3 where id = $1 and sealed_secret = $2',
     placeOf: ({ id }) => letterPlace(id),
+  },
+  {
+    find: `select revision as id, 1 as version, sealed_secret as sealed from organization_sso
+      where not starts_with(sealed_secret, $1) limit ${BATCH}`,
+    replace: 'update organization_sso set sealed_secret = $3 where revision = $1 and sealed_secret = $2',
+    placeOf: ({ id }) => ssoSecretPlace(id),
   },
   {
     find: `select 'root' as id, 1 as version, sealed from derivation_root where not starts_with(sealed, $1)`,

@@ -40,16 +40,18 @@ export interface NewTokenRow {
   readonly tokenPrefix: string
   /** undefined: never. */
   readonly expiresAt: Date | undefined
-  /** Of an agent's token: what it is limited to. */
-  readonly agent?: { readonly scopes: readonly string[]; readonly organizationId: string | undefined }
+  /** Of an agent's token: what it is limited to; undefined: it is a personal one. */
+  readonly scopes?: readonly string[] | undefined
+  /** The one organization that it reaches; undefined: all of its user's. */
+  readonly organizationId?: string | undefined
 }
 
 const INSERT = `insert into tokens as t (id, user_id, kind, name, digest, token_prefix, expires_at, scopes, organization_id)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${TOKEN}`
 /** Keeps a token. */
 export const insertToken = async (sql: Sql, token: NewTokenRow): Promise<TokenRow> => {
-  const { id, userId, name, digest, tokenPrefix, expiresAt, agent } = token
-  const kind = agent === undefined ? 'personal' : 'agent'
+  const { id, userId, name, digest, tokenPrefix, expiresAt, scopes, organizationId } = token
+  const kind = scopes === undefined ? 'personal' : 'agent'
   const row = await sql.row<TokenRow>(INSERT, [
     id,
     userId,
@@ -58,8 +60,8 @@ export const insertToken = async (sql: Sql, token: NewTokenRow): Promise<TokenRo
     digest,
     tokenPrefix,
     expiresAt,
-    agent?.scopes,
-    agent?.organizationId,
+    scopes,
+    organizationId,
   ])
   if (row === undefined) throw new Error('A token was not kept')
   return row
@@ -83,16 +85,20 @@ const LOCK = `select ${TOKEN} from tokens t where t.id = $1 and t.user_id = $2 f
 export const lockToken = (sql: Sql, userId: string, tokenId: string): Promise<TokenRow | undefined> =>
   sql.row<TokenRow>(LOCK, [tokenId, userId])
 
+const HOLD = 'select 1 from tokens where id = $1 and revoked_at is null for share'
+/** Whether a token still is in force; nobody ends it until this transaction ends. */
+export const holdToken = async (sql: Sql, tokenId: string): Promise<boolean> =>
+  (await sql.row(HOLD, [tokenId])) !== undefined
+
 const REVOKE = `update tokens as t set revoked_at = now() where t.id = $1 and t.revoked_at is null returning ${TOKEN}`
 export const revokeToken = (sql: Sql, tokenId: string): Promise<TokenRow | undefined> =>
   sql.row<TokenRow>(REVOKE, [tokenId])
 
 const REVOKE_BOUND = `update tokens set revoked_at = now()
-  where user_id = $1 and organization_id = $2 and kind = 'agent' and revoked_at is null`
-/** Ends the agent tokens of a user that are bound to an organization. */
-export const revokeBoundTokens = async (sql: Sql, userId: string, organizationId: string): Promise<void> => {
-  await sql.rows(REVOKE_BOUND, [userId, organizationId])
-}
+  where user_id = $1 and organization_id = $2 and revoked_at is null returning 1`
+/** Ends the tokens of a user that are bound to an organization; answers how many. */
+export const revokeBoundTokens = async (sql: Sql, userId: string, organizationId: string): Promise<number> =>
+  (await sql.rows(REVOKE_BOUND, [userId, organizationId])).length
 
 const REVOKE_NAMED = `update tokens as t set revoked_at = now()
   where t.user_id = $1 and t.name = $2 and t.kind = 'personal' and t.revoked_at is null returning ${TOKEN}`

@@ -10,9 +10,19 @@ export interface UserRow {
   readonly isOperator: boolean
   readonly disabledAt: Date | null
   readonly createdAt: Date
+  /** The organization that it belongs to, whose identity provider vouches for it; null: it is a person's own. */
+  readonly ssoOrganizationId: string | null
 }
 
-const USER = columns('u', ['user_id', 'email', 'name', 'is_operator', 'disabled_at', 'created_at'])
+const USER = columns('u', [
+  'user_id',
+  'email',
+  'name',
+  'is_operator',
+  'disabled_at',
+  'created_at',
+  'sso_organization_id',
+])
 
 const FIND = `select ${USER} from users u where u.user_id = $1`
 export const findUser = (sql: Sql, userId: string): Promise<UserRow | undefined> => sql.row<UserRow>(FIND, [userId])
@@ -27,8 +37,14 @@ const FIND_BY_EMAIL = `select ${USER} from users u where u.email = $1 for no key
 export const lockUserByEmail = (sql: Sql, email: string): Promise<UserRow | undefined> =>
   sql.row<UserRow>(FIND_BY_EMAIL, [email])
 
-const FIND_BY_NAME = `select ${USER} from users u where u.email is null and u.name = $1 for no key update`
-/** The one account without an address that has a name, locked. */
+const LOCK_BY_ID = `select ${USER} from users u where u.user_id = $1 for no key update`
+/** The account of an id, locked. */
+export const lockUserById = (sql: Sql, userId: string): Promise<UserRow | undefined> =>
+  sql.row<UserRow>(LOCK_BY_ID, [userId])
+
+const FIND_BY_NAME = `select ${USER} from users u
+  where u.email is null and u.issuer is null and u.sso_organization_id is null and u.name = $1 for no key update`
+/** The one account that nothing but its name tells apart, locked. */
 export const lockUserByName = (sql: Sql, name: string): Promise<UserRow | undefined> =>
   sql.row<UserRow>(FIND_BY_NAME, [name])
 
@@ -39,6 +55,12 @@ export const insertUser = (
   sql: Sql,
   user: Pick<UserRow, 'userId' | 'email' | 'name' | 'isOperator'>,
 ): Promise<UserRow | undefined> => sql.row<UserRow>(INSERT, [user.userId, user.email, user.name, user.isOperator])
+
+const SET_DISABLED = 'update users set disabled_at = case when $2 then now() end where user_id = $1'
+/** Disables an account, or enables it again. */
+export const setUserDisabled = async (sql: Sql, userId: string, disabled: boolean): Promise<void> => {
+  await sql.rows(SET_DISABLED, [userId, disabled])
+}
 
 const VERIFY = 'update users set email_verified_at = now() where user_id = $1 and email_verified_at is null returning 1'
 /** Notes that a user reads the account's mail; answers whether that is news. */

@@ -69,6 +69,32 @@ describe('account tokens', () => {
     assert.equal((await itself.call('listTokens')).status, 401)
   })
 
+  it('an agent’s token may revoke itself and no other of its user', async () => {
+    const made = await caller.call('createToken', { body: { name: 'agent', scopes: ['admin'], ttl: '1h' } })
+    const agent = new ApiClient(api.url, made.body.token)
+    const refused = await agent.call('revokeToken', { params: { token: caller.tokenId } })
+    assert.deepEqual([refused.status, refused.body.code], [403, 'credential_not_allowed'])
+    assert.ok(await works(caller.token))
+    assert.equal((await agent.call('revokeToken', { params: { token: made.body.id } })).status, 200)
+  })
+
+  it('are 500 at most, those that are over not counted', async () => {
+    const collector = await api.makeCaller('collector')
+    await api.plane.database.rows(
+      `insert into tokens (id, user_id, kind, name, digest, token_prefix, expires_at)
+       select 'tok_' || lpad(n::text, 26, '0'), $1, 'personal', 'many', sha256(n::text::bytea), 'svc_pat_',
+         case when n <= 10 then now() - interval '1 day' end
+       from generate_series(1, 508) n`,
+      [collector.userId],
+    )
+    const last = await collector.call('createToken', { body: { name: 'the last' } })
+    assert.equal(last.status, 201, last.text)
+    const refused = await collector.call('createToken', { body: { name: 'one too many' } })
+    assert.deepEqual([refused.status, refused.body.code], [422, 'quota_exceeded'])
+    await collector.call('revokeToken', { params: { token: last.body.id } })
+    assert.equal((await collector.call('createToken', { body: { name: 'in its place' } })).status, 201)
+  })
+
   it('a token made by a token does not outlive it', async () => {
     const short = await caller.call('createToken', { body: { name: 'short', ttl: '30m' } })
     const maker = new ApiClient(api.url, short.body.token)

@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiClient } from '../../testkit/api-client.ts'
+import { processPlace, startApiProcess } from '../../testkit/api-process.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { type ApiTeam, at, created, makeTeam, ORG, PROJECT } from '../../testkit/api-team.ts'
+import { REPLICAS } from '../../testkit/full.ts'
+import { makeUser } from '../commands/make-user.ts'
 import type { CreatedToken, TokenEventRecord } from '../contract/account-tokens.ts'
 
 describe('agents’ tokens', () => {
   let api: TestApiServer
   let team: ApiTeam
   before(async () => {
-    api = await startTestApiServer({ environment: { SERVICE_PUBLIC_URL: 'https://db.example.com' } })
+    api = await startTestApiServer({
+      replicas: REPLICAS,
+      environment: { SERVICE_PUBLIC_URL: 'https://db.example.com' },
+    })
     team = await makeTeam(api)
     await created(team.owner, 'main')
   })
@@ -138,6 +144,32 @@ describe('agents’ tokens', () => {
     assert.equal(empty.status, 202, empty.text)
   })
 
+  it('begin and end in the audit log of the organization that they are bound to; of others the log of sign-ins tells', async () => {
+    const told = (id: string) =>
+      api.plane.database.rows<Readonly<Record<string, unknown>>>(
+        `select organization_id as place, action, actor, metadata ->> 'name' as name, metadata ->> 'credential_id' as by
+           from audit_events where resource_kind = 'token' and resource_id = $1
+         union all select 'sign-ins', type, 'user:' || user_id, metadata ->> 'name', metadata ->> 'credential_id'
+           from account_events where metadata ->> 'token_id' = $1 order by action`,
+        [id],
+      )
+    const { userId, tokenId } = team.developer
+    for (const [place, more] of [
+      [ORG, { organization_id: ORG }],
+      ['sign-ins', {}],
+    ] as const) {
+      const { id, token } = await make({ scopes: ['read'], ...more }, team.developer)
+      // Twice: whoever comes second finds it done.
+      for (const caller of [new ApiClient(api.url, token), team.developer])
+        assert.equal((await caller.call('revokeToken', { params: { token: id } })).status, 200)
+      const event = { place, actor: `user:${userId}`, name: 'agent' }
+      assert.deepEqual(await told(id), [
+        { ...event, action: 'create_token', by: tokenId },
+        { ...event, action: 'revoke_token', by: id },
+      ])
+    }
+  })
+
   it('end when the member who made them is removed, as far as they are bound to the organization', async () => {
     const caller = await api.makeCaller('leaver')
     const params = { org: ORG, subject: `user:${caller.userId}` }
@@ -145,6 +177,10 @@ describe('agents’ tokens', () => {
     const bound = await make({ scopes: ['read'], organization_id: ORG }, caller)
     const free = await make({ scopes: ['read'] }, caller)
     await team.owner.call('removeMember', { params })
+    const { events: told } = (await team.owner.call('listAuditEvents', { params: { org: ORG }, query: { limit: 200 } }))
+      .body
+    const removed = told.findLast(({ action }) => action === 'remove_member')
+    assert.deepEqual([removed?.resource_id, removed?.metadata['tokens_revoked']], [params.subject, 1])
     assert.equal((await new ApiClient(api.url, bound.token).call('listOrganizations')).status, 401)
     const left = await new ApiClient(api.url, free.token).call('listOrganizations')
     assert.deepEqual([left.status, left.body.organizations], [200, []])
@@ -223,6 +259,24 @@ describe('agents’ tokens', () => {
       await Promise.all(Array.from({ length: 60 }, () => agent.call('listOrganizations')))
       while ((await events(made.id)).events.length < 60) await sleep(20)
       assert.ok((await xacts()) < 20, `${await xacts()} transactions wrote 60 events`)
+    })
+
+    it('is kept when its process is told to end at once, for the one that follows', async function () {
+      this.timeout(60_000)
+      const place = await processPlace()
+      const process = await startApiProcess(place)
+      const user = { email: 'ada@example.com', name: 'Ada', isOperator: false, tokenName: 'ada' }
+      const ada = new ApiClient(process.url, (await makeUser(place.plane.database, user)).token)
+      const { body } = await ada.call('createToken', { body: { name: 'agent', scopes: ['read'] } })
+      const agent = new ApiClient(process.url, body.token)
+      await Promise.all(Array.from({ length: 60 }, () => agent.call('listOrganizations')))
+      await process.stop()
+      await process.start()
+      const kept = await ada.call('listTokenEvents', { params: { token: body.id }, query: { limit: 200 } })
+      assert.deepEqual([...new Set(kept.body.events.map(short))], ['GET /v1/organizations 200'])
+      assert.equal(kept.body.events.length, 60)
+      await process.stop()
+      await place.plane.database.stop()
     })
 
     it('is told of agents’ tokens of the caller alone', async () => {

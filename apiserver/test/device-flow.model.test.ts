@@ -59,7 +59,7 @@ const callOf = ({ people }: Real, who: At): Call => {
     role: undefined,
     scopes: undefined,
   }
-  return { ...openCallOf(), principal, pathParams: {}, idempotencyKey: undefined, fingerprint: Buffer.alloc(0) }
+  return { ...openCallOf(), principal, pathParams: {}, idempotencyKey: undefined, contentHash: Buffer.alloc(0) }
 }
 
 const poll = ({ world }: Real, at: At, { codes }: Device) =>

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
+import { assertProblem } from '../../testkit/api-answers.ts'
 import { ApiClient, send } from '../../testkit/api-client.ts'
 import { type ApiCaller, startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { type ApiTeam, makeTeam, ORG } from '../../testkit/api-team.ts'
+import { REPLICAS } from '../../testkit/full.ts'
+import { closeRawConnections, sendRaw } from '../../testkit/raw-http.ts'
 import { codeOf, enrolTotp } from '../../testkit/second-factor.ts'
 import { fromAnywhere, signInAs, TEST_PASSWORD, type TestSession } from '../../testkit/sign-in.ts'
 import { DEVICE_GRANT } from '../contract/device-flow.ts'
@@ -14,12 +17,15 @@ describe('the device flow', () => {
   let session: TestSession
   before(async () => {
     const environment = { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8', SERVICE_CONSOLE_URL: 'https://console.example.com/' }
-    api = await startTestApiServer({ operator: false, environment })
+    api = await startTestApiServer({ operator: false, replicas: REPLICAS, environment })
     team = await makeTeam(api)
     replica = new ApiClient(await api.startReplica())
     session = await signInAs(api, team.developer)
   })
-  after(() => api.stop())
+  after(async () => {
+    closeRawConnections()
+    await api.stop()
+  })
 
   const rows = (text: string, values?: readonly unknown[]) => api.plane.database.rows(text, values)
   const begin = async (more: object = {}) => {
@@ -95,11 +101,15 @@ describe('the device flow', () => {
     await pass(5)
     assert.deepEqual(await codeAnswer(poll(asked.device_code)), [400, 'invalid_grant'])
     const told = await rows(
-      `select action as what, metadata from audit_events where resource_id = $1
-       union all select type, metadata from account_events where metadata ->> 'token_id' = $1`,
+      `select action as what, actor, metadata from audit_events where resource_id = $1
+       union all select type, 'the log of sign-ins', metadata from account_events where metadata ->> 'token_id' = $1`,
       [token_id],
     )
-    assert.deepEqual(told.map(each => (each as { what: string }).what).sort(), ['approve_device', 'create_token'])
+    const actor = `user:${team.developer.userId}`
+    assert.deepEqual((told as { what: string; actor: string }[]).map(each => [each.what, each.actor]).sort(), [
+      ['approve_device', actor],
+      ['create_token', actor],
+    ])
     const everything = JSON.stringify(await rows('select * from device_requests')) + JSON.stringify(told)
     for (const secret of [asked.device_code, asked.user_code, asked.user_code.replace('-', ''), access_token])
       assert.ok(!everything.includes(secret))
@@ -168,6 +178,30 @@ describe('the device flow', () => {
       const body = JSON.stringify({ client_name: 'x', ...more })
       assert.equal((await form('code', body, 'application/json')).status, 400)
     }
+  })
+
+  it('says so too of what is refused before it is routed, and of another method', async () => {
+    const many = Array.from({ length: 70 }, (_, n) => [`X-${n}`, 'x'] as const)
+    const json = ['Content-Type', 'application/json'] as const
+    const post = { method: 'POST', target: '', headers: [json] }
+    for (const route of ['code', 'token'])
+      for (const [request, code] of [
+        [{ ...post, method: 'GET' }, 'method_not_allowed'],
+        [{ ...post, target: `?${'x'.repeat(8200)}` }, 'uri_too_long'],
+        [{ ...post, headers: many }, 'headers_too_large'],
+        [{ ...post, headers: [json, json] }, 'validation_failed'],
+        [{ ...post, body: Buffer.alloc(9000, ' ') }, 'payload_too_large'],
+        [{ ...post, headers: [json, ['Accept', 'text/html']] }, 'not_acceptable'],
+      ] as const) {
+        const answer = await sendRaw(api.url, { ...request, target: `/v1/auth/device/${route}${request.target}` })
+        assertProblem(answer, [code], answer.text, 'application/json')
+        const { error, error_description: description } = answer.body as Record<string, string>
+        assert.equal(error, 'invalid_request')
+        assert.match(description ?? '', /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+      }
+    // Its neighbours are no part of OAuth.
+    const elsewhere = await sendRaw(api.url, { ...post, method: 'GET', target: '/v1/auth/device/approve' })
+    assertProblem(elsewhere, ['method_not_allowed'], elsewhere.text)
   })
 
   it('lets whoever approves take away and never add', async () => {

@@ -297,6 +297,17 @@ describe('environments', () => {
       assert.equal(await phaseOf(team.viewer, 'first'), 'ready')
     })
 
+    it('only an admin says what becomes of production’s data, in any project', async () => {
+      const made = await team.developer.call('createEnvironment', { body: creation('live', { kind: 'production' }) })
+      await finished(team.developer, made.body.id)
+      const body = { deletion_policy: 'delete', deletion_protection: false } as const
+      const refused = await team.developer.call('updateEnvironment', { params: at('live'), body })
+      assert.deepEqual([refused.status, refused.body.code], [403, 'forbidden'])
+      const { body: kept } = await team.developer.call('getEnvironment', { params: at('live') })
+      assert.equal(kept.deletion_policy, 'retain')
+      assert.equal((await team.admin.call('updateEnvironment', { params: at('live'), body })).status, 200)
+    })
+
     it('a protected project lets only admins touch production', async () => {
       await team.admin.call('putProject', {
         params: { org: ORG, project: 'vault' },

@@ -58,7 +58,7 @@ const callOf = ({ org, inviterId }: Real, role: Role): Call => ({
   target: { organizationId: org },
   pathParams: { org },
   idempotencyKey: undefined,
-  fingerprint: Buffer.alloc(0),
+  contentHash: Buffer.alloc(0),
 })
 const principalOf = (userId: string, role: Role | undefined): Principal => ({
   kind: 'session',

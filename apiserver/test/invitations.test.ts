@@ -3,7 +3,7 @@ import type { Role } from '../../lib/model/credential.ts'
 import type { ApiCaller } from '../../testkit/api-server.ts'
 import { startTestApiServer } from '../../testkit/api-server.ts'
 import { type ApiTeam, makeTeam, ORG } from '../../testkit/api-team.ts'
-import { sized } from '../../testkit/full.ts'
+import { REPLICAS, sized } from '../../testkit/full.ts'
 import { CONSOLE_URL, fromAnywhere, type LoginWorld, startLoginWorld } from '../../testkit/login-world.ts'
 import type { ReceivedLetter } from '../../testkit/mail-servers.ts'
 import { signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
@@ -18,7 +18,7 @@ describe('an invitation', () => {
   let world: LoginWorld
   let team: ApiTeam
   before(async () => {
-    world = await startLoginWorld()
+    world = await startLoginWorld({ replicas: REPLICAS })
     team = await makeTeam(world.api)
   })
   after(() => world.stop())

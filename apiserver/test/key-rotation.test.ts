@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { createSealer, SealError } from '../../lib/credentials/seal.ts'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { startIdentityProvider, type TestIdentityProvider } from '../../testkit/identity-provider.ts'
 import { ended } from '../../testkit/kubernetes/kubectl.ts'
 import { codeOf, enrolTotp } from '../../testkit/second-factor.ts'
 import { fromAnywhere, signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
+import { configureSso, SSO_CLIENT, SSO_ENVIRONMENT, SsoBrowser, signInBySso } from '../../testkit/sso.ts'
 
 const PROGRAM = new URL('../rotate-keys.ts', import.meta.url).pathname
 const NEXT = 'svc-session-token'
@@ -13,17 +15,22 @@ const NEXT = 'svc-session-token'
 describe('the master key, changed while servers serve', function () {
   this.timeout(120_000)
   let api: TestApiServer
+  let provider: TestIdentityProvider
   const fresh = randomBytes(32)
   let old: Buffer
   /** Knows the new key and seals with the old one; and the other way about. */
   let [first, second]: [string, string] = ['', '']
   before(async () => {
-    api = await startTestApiServer({ operator: false, environment: { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' } })
+    provider = await startIdentityProvider({ clients: [SSO_CLIENT] })
+    api = await startTestApiServer({ operator: false, environment: SSO_ENVIRONMENT })
     old = api.masterKey
     first = await api.startReplica({ masterKey: old, previousMasterKeys: [fresh] })
     second = await api.startReplica({ masterKey: fresh, previousMasterKeys: [old] })
   })
-  after(() => api.stop())
+  after(async () => {
+    await api.stop()
+    await provider.stop()
+  })
 
   const rotate = (current: Buffer, previous: readonly Buffer[]) => {
     const variables = {
@@ -36,6 +43,7 @@ describe('the master key, changed while servers serve', function () {
   const sealed = () =>
     api.plane.database.rows<{ id: string; sealed: string }>(
       `select user_id as id, sealed_secret as sealed from second_factors union all
+       select organization_id, sealed_secret from organization_sso union all
        select 'root', sealed from derivation_root union all select 'canary', sealed from seal_canary order by 1`,
     )
   /** Somebody whose second factor one of the servers sealed. */
@@ -75,6 +83,12 @@ describe('the master key, changed while servers serve', function () {
 
   it('is changed by the command, during sign-ins at both, and afterwards the old one opens nothing', async () => {
     const people = await Promise.all([first, second, first, second, first, second].map(enrolledAt))
+    const owner = await api.makeCaller('owner', { isOperator: true })
+    for (const org of ['acme', 'globex']) {
+      const at = new ApiClient(org === 'acme' ? first : second, owner.token)
+      assert.equal((await at.call('putOrganization', { params: { org }, body: { name: org } })).status, 200)
+      await configureSso(at, org, provider, { default_role: 'viewer' })
+    }
     const before = await sealed()
     const [done, ...during] = await Promise.all([
       rotate(fresh, [old]),
@@ -83,8 +97,8 @@ describe('the master key, changed while servers serve', function () {
     assert.deepEqual(during, [200, 200, 200, 200])
     const { kid } = createSealer({ current: fresh })
     assert.equal(done.code, 0, done.stderr)
-    // Three people's of the old key, and the root of derived keys.
-    assert.equal(done.stdout, `Wrapped 4 rows with master key ${kid}\n`)
+    // Three people's of the old key, one provider's, and the root of derived keys.
+    assert.equal(done.stdout, `Wrapped 5 rows with master key ${kid}\n`)
     const after = await sealed()
     assert.equal(after.length, before.length)
     assert.ok(after.every(row => row.sealed.startsWith(`v1.${kid}.`)))
@@ -92,6 +106,12 @@ describe('the master key, changed while servers serve', function () {
     const alone = await api.startReplica({ masterKey: fresh })
     assert.equal(await people[4]!(alone), 200)
     assert.equal(await people[5]!(first), 200)
+    for (const [url, org] of [
+      [alone, 'acme'],
+      [alone, 'globex'],
+      [first, 'acme'],
+    ] as const)
+      await signInBySso({ url }, org, new SsoBrowser('ada'))
     await assert.rejects(api.startReplica({ masterKey: old }), SealError)
   })
 

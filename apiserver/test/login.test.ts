@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { type ApiCaller, startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { isCode } from '../../testkit/assert-code.ts'
+import { REPLICAS } from '../../testkit/full.ts'
 import { givePassword, signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
+import { disableUser } from '../commands/disable-user.ts'
 
 /** Each caller comes from an address of its own, as a trusted proxy says. */
 let lastAddress = 0
@@ -15,7 +20,11 @@ describe('the login', () => {
   let api: TestApiServer
   let ada: ApiCaller
   before(async () => {
-    api = await startTestApiServer({ operator: false, environment: { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' } })
+    api = await startTestApiServer({
+      operator: false,
+      replicas: REPLICAS,
+      environment: { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' },
+    })
     ada = await api.makeCaller('Ada')
     await givePassword(api, ada.userId)
   })
@@ -57,21 +66,32 @@ describe('the login', () => {
     await givePassword(api, disabled.userId)
     await api.plane.database.rows('update users set disabled_at = now() where user_id = $1', [disabled.userId])
     for (let i = 0; i < 10; i++) await signIn(locked.email, 'wrong password!')
+    /** All bytes of an answer as they came, but for the request's id and the second. */
+    const bytesOf = async (email: string, password: string): Promise<string> => {
+      const body = JSON.stringify({ email, password })
+      const { headers } = from()
+      const head = { ...headers, Host: 'x', Connection: 'close', 'Content-Type': 'application/json' }
+      const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
+      const length = `Content-Length: ${body.length}\r\n\r\n`
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
+      socket.write(`POST /v1/auth/builtin/sign-in HTTP/1.1\r\n${lines.join('')}${length}${body}`)
+      const answer = await text(socket)
+      return answer
+        .replaceAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, '<request>')
+        .replace(/\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT/, '<now>')
+    }
     const answers = [
-      await signIn('nobody@example.com', TEST_PASSWORD),
-      await signIn(ada.email, 'wrong password!'),
-      await signIn(locked.email, TEST_PASSWORD),
-      await signIn(disabled.email, TEST_PASSWORD),
-      await signIn(without.email, TEST_PASSWORD),
+      await bytesOf('nobody@example.com', TEST_PASSWORD),
+      await bytesOf(ada.email, 'wrong password!'),
+      await bytesOf(locked.email, TEST_PASSWORD),
+      await bytesOf(disabled.email, TEST_PASSWORD),
+      await bytesOf(without.email, TEST_PASSWORD),
     ]
-    const shown = answers.map(({ status, text, headers }) => ({
-      status,
-      text: text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<request>'),
-      headers: [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name)),
-    }))
-    assert.equal(new Set(shown.map(each => JSON.stringify(each))).size, 1)
-    assert.deepEqual([shown[0]?.status, answers[0]?.body.code], [401, 'invalid_credentials'])
-    assert.equal(answers[0]?.headers.get('www-authenticate'), 'Bearer realm="svc", error="invalid_credentials"')
+    assert.deepEqual(answers, Array(5).fill(answers[0]))
+    assert.match(
+      answers[0] ?? '',
+      /^HTTP\/1\.1 401 .*?\r\nWWW-Authenticate: Bearer realm="svc", error="invalid_credentials"\r\n.*"code":"invalid_credentials"/s,
+    )
   })
 
   it('locks an account after ten failures, for its time, and says so in its log', async () => {
@@ -89,6 +109,26 @@ describe('the login', () => {
          failed = array(select f - interval '15 minutes' from unnest(failed) f)`,
     )
     assert.equal((await signIn(bob.email, TEST_PASSWORD)).status, 200)
+  })
+
+  it('locks an account for all replicas: five failures at each make ten', async () => {
+    const replica = new ApiClient(await api.startReplica())
+    const dora = await api.makeCaller('Dora')
+    await givePassword(api, dora.userId)
+    const at = (who: ApiClient, password: string) =>
+      who.call('signIn', { body: { email: dora.email, password }, ...from() })
+    for (let n = 0; n < 10; n++) {
+      assert.deepEqual(
+        await failures(dora.userId),
+        Array.from({ length: n }, () => 'sign_in_failed'),
+      )
+      assert.equal((await at(n % 2 === 0 ? api.nobody : replica, 'wrong password!')).status, 401)
+    }
+    assert.equal((await failures(dora.userId)).at(-1), 'locked')
+    for (const who of [api.nobody, replica])
+      assert.equal((await at(who, TEST_PASSWORD)).body.code, 'invalid_credentials')
+    await api.plane.database.rows('delete from sign_in_failures')
+    for (const who of [replica, api.nobody]) assert.equal((await at(who, TEST_PASSWORD)).status, 200)
   })
 
   it('counts guesses that come at the same moment one by one, and lets the right one in among them', async () => {
@@ -165,6 +205,36 @@ describe('the login', () => {
     assert.ok(api.logged.every(line => !line.includes('canary-of-a-password') && !line.includes(TEST_PASSWORD)))
   })
 
+  describe('an account that is disabled', () => {
+    const set = (who: string, disabled: boolean) => disableUser(api.plane.database, { who, disabled })
+
+    it('signs in no more, and nothing of it works until it is enabled; its sessions do not come back', async () => {
+      const kit = await api.makeCaller('Kit')
+      const { client } = await signInAs(api, kit)
+      const states = async () => [
+        (await client.call('getSession')).status,
+        (await kit.call('listTokens')).status,
+        (await signIn(kit.email, TEST_PASSWORD)).status,
+      ]
+      assert.deepEqual(await states(), [200, 200, 200])
+      const done = await set(kit.email.toUpperCase(), true)
+      assert.deepEqual(done, { userId: kit.userId, changed: true, sessionsEnded: 2 })
+      assert.deepEqual(await states(), [401, 401, 401])
+      assert.deepEqual(await set(`user:${kit.userId}`, true), { ...done, changed: false, sessionsEnded: 0 })
+      assert.equal((await set(`user:${kit.userId}`, false)).changed, true)
+      assert.deepEqual(await states(), [401, 200, 200])
+      assert.deepEqual(
+        (await events(kit.userId)).map(({ type }) => type).filter(type => type.startsWith('user_')),
+        ['user_disabled', 'user_enabled'],
+      )
+    })
+
+    it('is one that is there', async () => {
+      for (const who of ['nobody@example.com', 'user:usr_01234567890123456789ab', ''])
+        await assert.rejects(set(who, true), isCode('user_not_found'))
+    })
+  })
+
   describe('sessions', () => {
     it('are listed, and ended one by one, or all but this one', async () => {
       const fay = await api.makeCaller('Fay')
@@ -207,12 +277,32 @@ describe('the login', () => {
       assert.equal((await hal.client.call('getSession')).status, 200)
     })
 
+    it('are ended by an operator, whosever they are, and the log says who did it', async () => {
+      const operator = await api.makeCaller('Op', { isOperator: true })
+      const ops = await signInAs(api, operator)
+      const jan = await api.makeCaller('Jan')
+      const [first, second] = [await signInAs(api, jan), await signInAs(api, jan)]
+      const params = { session: first.session.session_id }
+      assert.equal((await ops.client.call('revokeSession', { params })).status, 204)
+      assert.equal((await first.client.call('getSession')).status, 401)
+      assert.equal((await second.client.call('getSession')).status, 200)
+      assert.equal((await ops.client.call('revokeSession', { params })).body.code, 'session_not_found')
+      const { events: told } = (await ops.client.call('listLoginEvents', { query: { limit: 200 } })).body
+      const ended = told.filter(
+        ({ type, metadata }) => type === 'session_revoked' && metadata['revoked_by'] !== undefined,
+      )
+      assert.deepEqual(
+        ended.map(({ user_id, metadata }) => [user_id, metadata['session_id'], metadata['revoked_by']]),
+        [[jan.userId, params.session, operator.userId]],
+      )
+    })
+
     it('end when idle, when they are old, and with their user', async () => {
       const ivy = await api.makeCaller('Ivy')
       const [idle, old, disabled] = [await signInAs(api, ivy), await signInAs(api, ivy), await signInAs(api, ivy)]
       const age = (id: string, column: string, by: string) =>
         api.plane.database.rows(`update sessions set ${column} = ${column} - $2::interval where id = $1`, [id, by])
-      await age(idle.session.session_id, 'last_used_at', '7199 s')
+      await age(idle.session.session_id, 'last_used_at', '7140 s')
       assert.equal((await idle.client.call('getSession')).status, 200)
       await age(idle.session.session_id, 'last_used_at', '7201 s')
       assert.equal((await idle.client.call('getSession')).status, 401)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { type ApiCaller, startTestApiServer } from '../../testkit/api-server.ts'
-import { sized } from '../../testkit/full.ts'
+import { REPLICAS, sized } from '../../testkit/full.ts'
 import { CONSOLE_URL, fromAnywhere, type LoginWorld, linkAndCode, startLoginWorld } from '../../testkit/login-world.ts'
 import { codeOf, enrolTotp } from '../../testkit/second-factor.ts'
 import { givePassword, signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
@@ -11,7 +11,7 @@ const WRONG = { status: 401, code: 'invalid_magic_link' }
 describe('signing in by mail', () => {
   let world: LoginWorld
   before(async () => {
-    world = await startLoginWorld({ environment: { SERVICE_PUBLIC_SIGNUP: '1' } })
+    world = await startLoginWorld({ replicas: REPLICAS, environment: { SERVICE_PUBLIC_SIGNUP: '1' } })
   })
   after(() => world.stop())
 

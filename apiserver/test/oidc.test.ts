@@ -32,6 +32,7 @@ describe('with an identity provider', () => {
     SERVICE_OIDC_CLIENT_ID: of.clientId,
     SERVICE_OIDC_CLIENT_SECRET: of.clientSecret,
     SERVICE_OIDC_CA_FILE: authority.file,
+    SERVICE_OIDC_OPERATOR_CLAIMS: 'groups=platform-admins',
     SERVICE_TRUSTED_PROXIES: '127.0.0.0/8',
     ...more,
   })
@@ -92,6 +93,26 @@ describe('with an identity provider', () => {
     assert.equal(audited.at(-1)?.metadata['credential_kind'], 'oidc')
   })
 
+  it('takes API keys and tokens of ours as before, without asking the provider', async () => {
+    const key = await operator.call('createApiKey', { params: { org: HOME }, body: { name: 'ci', scopes: ['deploy'] } })
+    assert.equal(key.status, 201, key.text)
+    const agent = await operator.call('createToken', { body: { name: 'agent', scopes: ['read'] } })
+    provider.mood = 'silent'
+    const asked = provider.asked()
+    const project = { params: { org: HOME, project: 'by-key' }, body: { region: 'local', postgres_major: 17 } }
+    const made = await holder(key.body.secret).call('putProject', project)
+    assert.equal(made.status, 200, made.text)
+    for (const token of [key.body.secret, agent.body.token, operator.token])
+      assert.equal((await holder(token).call('listProjects', { params: { org: HOME } })).status, 200)
+    assert.equal((await holder(key.body.secret).call('listProjects', { params: { org: 'other' } })).status, 404)
+    const { events } = (await operator.call('listAuditEvents', { params: { org: HOME }, query: { limit: 200 } })).body
+    const event = events.find(({ resource_id }) => resource_id === 'by-key')
+    assert.deepEqual([event?.actor, event?.metadata['credential_kind']], [`apikey:${key.body.api_key_id}`, 'api_key'])
+    await operator.call('revokeApiKey', { params: { org: HOME, api_key: key.body.api_key_id } })
+    assert.equal(await codeOf(holder(key.body.secret)), 'invalid_token')
+    assert.equal(provider.asked(), asked)
+  })
+
   it('lets a member be named before anybody has seen them; they have the role with their first call', async () => {
     const waiting = await put('future-dev', 'viewer')
     assert.deepEqual([waiting.status, waiting.body.subject], [200, 'future-dev'])
@@ -114,6 +135,40 @@ describe('with an identity provider', () => {
     await api.plane.database.rows(`update users set disabled_at = now() where subject = 'future-dev'`)
     assert.equal(await codeOf(await tokenOf('future-dev')), 'invalid_token')
   })
+
+  it('takes for an operator whose token says so, for the calls of that token', async () => {
+    const claims = { groups: ['users', 'platform-admins'] }
+    const chief = holder(await provider.mint({ subject: 'chief-of-platform', claims }))
+    const made = await chief.call('putOrganization', { params: { org: 'by-claim' }, body: { name: 'By claim' } })
+    assert.equal(made.status, 200, made.text)
+    assert.equal((await chief.call('listLoginEvents', { query: { limit: 1 } })).status, 200)
+    for (const groups of [['users'], 'platform-admins users', undefined]) {
+      const other = holder(await provider.mint({ subject: 'chief-of-platform', claims: { groups } }))
+      const refused = await other.call('putOrganization', { params: { org: 'by-nobody' }, body: { name: 'Nobody' } })
+      assert.deepEqual([refused.status, refused.body.code], [403, 'forbidden'])
+      assert.equal((await other.call('listLoginEvents')).body.code, 'forbidden')
+    }
+    // A token that the operator makes is not one of the provider's, and says nothing of the kind.
+    const { token } = (await chief.call('createToken', { body: { name: 'mine' } })).body
+    const own = await holder(token).call('putOrganization', { params: { org: 'by-token' }, body: { name: 'Token' } })
+    assert.equal(own.body.code, 'forbidden')
+  })
+
+  for (const subject of ['auth0|x', 'https://idp/user/1', 'a/../b', 'https%3A//twice', 'ä ö?#&=+'])
+    it(`names a member ${subject} in a path, however it has to be written there`, async () => {
+      const added = await put(subject, 'viewer')
+      assert.deepEqual([added.status, added.body.subject], [200, subject], added.text)
+      const path = `${api.url}/v1/organizations/${HOME}/members/${encodeURIComponent(subject)}`
+      assert.ok(!new URL(path).pathname.slice(`/v1/organizations/${HOME}/members/`.length).includes('/'))
+      const { organizations } = (await ask(await tokenOf(subject))).body
+      assert.deepEqual(
+        organizations.map(each => each.role),
+        ['viewer'],
+      )
+      const left = await operator.call('removeMember', { params: { org: HOME, subject } })
+      assert.equal(left.status, 204, left.text)
+      assert.deepEqual((await ask(await tokenOf(subject))).body.organizations, [])
+    })
 
   it('asks with its own credentials, once for all who come with a token at once, and not again for a while', async () => {
     const token = await provider.mint({ subject: 'busy' })

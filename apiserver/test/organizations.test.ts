@@ -133,7 +133,10 @@ describe('organizations and members', () => {
         body: { role: 'owner' },
       })
       assert.deepEqual([promote.status, promote.body.code], [403, 'forbidden'])
-      const remove = await team.admin.call('removeMember', { params: member(`user:${team.owner.userId}`) })
+      const owner = member(`user:${team.owner.userId}`)
+      const demote = await team.admin.call('putMember', { params: owner, body: { role: 'developer' } })
+      assert.deepEqual([demote.status, demote.body.code], [403, 'forbidden'])
+      const remove = await team.admin.call('removeMember', { params: owner })
       assert.deepEqual([remove.status, remove.body.code], [403, 'forbidden'])
     })
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
 import { StoreError } from '../../runtime/store/store-error.ts'
+import { ApiClient } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
-import { type ApiTeam, at, created, creation, finished, makeTeam } from '../../testkit/api-team.ts'
+import { type ApiTeam, at, created, creation, finished, makeTeam, ORG } from '../../testkit/api-team.ts'
 import { type DatabaseLink, databaseLink } from '../../testkit/database-link.ts'
 import { testCluster } from '../../testkit/postgres.ts'
 
@@ -39,6 +40,32 @@ describe('outages', () => {
       await link.restore()
       assert.equal((await team.viewer.call('getEnvironment', { params: at('steady') })).status, 200)
       assert.equal((await created(team.developer, 'after')).state, 'succeeded')
+    })
+
+    it('refuses a token with a typo all the same, since no database is asked about it, and none that could be good', async () => {
+      const agent = await team.owner.call('createToken', {
+        body: { name: 'agent', scopes: ['project:acme/shop:read'], organization_id: ORG },
+      })
+      const key = await team.owner.call('createApiKey', {
+        params: { org: ORG },
+        body: { name: 'ci', scopes: ['read'] },
+      })
+      const ask = async (token: string): Promise<unknown[]> => {
+        const { status, body } = await new ApiClient(api.url, token).call('listOrganizations')
+        return [status, body.code]
+      }
+      await link.cut()
+      for (const token of [team.owner.token, agent.body.token, key.body.secret]) {
+        assert.deepEqual(await ask(token), [503, 'database_unavailable'])
+        const head = token.length - 49 // behind the readable part: 43 characters at random, 6 of the checksum
+        for (const at of [head, head + 20, head + 42, head + 43, head + 48]) {
+          const typo = `${token.slice(0, at)}${token[at] === 'x' ? 'y' : 'x'}${token.slice(at + 1)}`
+          assert.deepEqual(await ask(typo), [401, 'invalid_token'], `${at - head}`)
+        }
+        assert.deepEqual(await ask(token.slice(0, -1)), [401, 'invalid_token'])
+      }
+      await link.restore()
+      assert.deepEqual((await ask(agent.body.token))[0], 200)
     })
 
     it('loses no acknowledged write over many interruptions, and makes nothing twice', async function () {

@@ -64,6 +64,35 @@ describe('the programs beside the API server', function () {
     assert.deepEqual(users, [{ email: 'ada@example.com', isOperator: true }])
   })
 
+  it('disable-user shuts an account out and lets it in again, by its address or id', async () => {
+    const { owner, serving } = await databaseFor()
+    await run('migrate', { SERVICE_DATABASE_OWNER_URL: owner })
+    const environment = { SERVICE_DATABASE_URL: serving }
+    const { stderr } = await run('new-user', environment, 'ada@example.com')
+    const subject = /user:usr_\w+/.exec(stderr)?.[0] ?? ''
+    const isDisabled = async () =>
+      (await query<{ disabled: boolean }>(serving, 'select disabled_at is not null as disabled from users'))[0]
+        ?.disabled
+    for (const [args, said, disabled] of [
+      [['ada@example.com'], `${subject} (ada@example.com) is disabled; 0 sessions ended`, true],
+      [[subject], `${subject} was disabled already`, true],
+      [['--enable', subject], `${subject} is enabled; 0 sessions ended`, false],
+    ] as const) {
+      const { code, stdout, stderr: error } = await run('disable-user', environment, ...args)
+      assert.deepEqual([code, stdout, error], [0, `${said}\n`, ''])
+      assert.equal(await isDisabled(), disabled)
+    }
+    for (const [args, said] of [
+      [['bob@example.com'], /^There is no account with this address or id\n$/],
+      [[], /^usage: /],
+      [['--enable'], /^usage: /],
+    ] as const) {
+      const { code, stdout, stderr: error } = await run('disable-user', environment, ...args)
+      assert.deepEqual([code, stdout], [1, ''])
+      assert.match(error, said)
+    }
+  })
+
   it('new-user refuses what is no address, and too little or too much', async () => {
     const { owner, serving } = await databaseFor()
     await run('migrate', { SERVICE_DATABASE_OWNER_URL: owner })

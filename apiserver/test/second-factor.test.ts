@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { type ApiCaller, startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { REPLICAS } from '../../testkit/full.ts'
 import { beginTotp, codeOf, enrolTotp } from '../../testkit/second-factor.ts'
 import { signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 
@@ -8,7 +9,11 @@ describe('a second factor', () => {
   let api: TestApiServer
   let replica: ApiClient
   before(async () => {
-    api = await startTestApiServer({ operator: false, environment: { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' } })
+    api = await startTestApiServer({
+      operator: false,
+      replicas: REPLICAS,
+      environment: { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' },
+    })
     replica = new ApiClient(await api.startReplica())
   })
   after(() => api.stop())

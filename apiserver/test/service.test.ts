@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { ERROR_CODES } from '../../lib/errors/codes.ts'
-import { assertProblem } from '../../testkit/api-answers.ts'
+import { assertNoOtherOrigin, assertProblem } from '../../testkit/api-answers.ts'
 import { send } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { at, makeTeam, ORG } from '../../testkit/api-team.ts'
@@ -83,6 +83,29 @@ describe('the service around the routes', () => {
         (await get('/healthz', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id')
       assert.equal(await idOf('abc-DEF_1.2'), 'abc-DEF_1.2')
       assert.match((await idOf('short')) ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    })
+
+    it('no other origin is let in, whatever it asks for', async () => {
+      const origin = { Origin: 'https://elsewhere.example.com' }
+      const asked = {
+        ...origin,
+        'Access-Control-Request-Method': 'DELETE',
+        'Access-Control-Request-Headers': 'authorization',
+      }
+      for (const path of [
+        '/healthz',
+        '/v1/organizations',
+        '/v1/auth/builtin/sign-in',
+        '/v1/openapi.json',
+        '/docs',
+        '/nowhere',
+      ])
+        for (const init of [
+          { headers: origin },
+          { headers: { ...origin, Authorization: 'Bearer null' } },
+          { method: 'OPTIONS', headers: asked },
+        ])
+          assertNoOtherOrigin(await get(path, init), `${init.method ?? 'GET'} ${path}`)
     })
 
     it('requests are counted by route template, never by id', async () => {

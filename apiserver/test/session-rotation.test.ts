@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import type { ApiAnswer } from '../../testkit/api-answers.ts'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { type ApiCaller, startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
-import { sized } from '../../testkit/full.ts'
-import { signInAs, type TestSession } from '../../testkit/sign-in.ts'
+import { REPLICAS, sized } from '../../testkit/full.ts'
+import { codeOf, enrolTotp } from '../../testkit/second-factor.ts'
+import { fromAnywhere, signInAs, TEST_PASSWORD, type TestSession } from '../../testkit/sign-in.ts'
 
 const NEXT = 'svc-session-token'
 
@@ -12,7 +14,8 @@ describe('the token of a session', () => {
   let ada: ApiCaller
   let session: TestSession
   before(async () => {
-    api = await startTestApiServer({ operator: false })
+    const environment = { SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' }
+    api = await startTestApiServer({ operator: false, replicas: REPLICAS, environment })
     replica = await api.startReplica()
     ada = await api.makeCaller('Ada')
     session = await signInAs(api, ada)
@@ -91,6 +94,94 @@ describe('the token of a session', () => {
       )
       assert.equal(events.length, 1)
     }
+  })
+
+  describe('is replaced when its user proves again who they are', () => {
+    type Act = (by: ApiClient, rest: { secret: string; recoveryCodes: readonly string[] }) => Promise<ApiAnswer>
+    const approve = async (by: ApiClient, scopes: readonly string[]): Promise<ApiAnswer> => {
+      const asked = await api.nobody.call('requestDeviceCode', {
+        body: { client_name: 'coder', scope: 'read' },
+        headers: fromAnywhere(),
+      })
+      const body = { user_code: asked.body.user_code, scopes, password: TEST_PASSWORD }
+      return by.call('approveDevice', { body, headers: fromAnywhere() })
+    }
+    const rows: [why: string, status: number, act: Act][] = [
+      [
+        'with new recovery codes',
+        200,
+        (by, { secret }) =>
+          by.call('renewRecoveryCodes', { body: { password: TEST_PASSWORD, totp_code: codeOf(secret) } }),
+      ],
+      [
+        'as they remove a second factor',
+        204,
+        (by, { recoveryCodes: [recovery_code] }) =>
+          by.call('removeTotp', { body: { password: TEST_PASSWORD, recovery_code } }),
+      ],
+      ['to approve a device', 200, by => approve(by, ['read'])],
+      ['for what is refused after it', 400, by => approve(by, ['admin'])],
+    ]
+    /** The token before works for requests under way, and is told the next one; then it ends the session. */
+    const assertReplaced = async (old: string, { headers }: ApiAnswer): Promise<void> => {
+      const next = headers.get(NEXT)
+      assert.ok(next !== null && next !== old, 'the answer tells no new token')
+      const late = await client(old, replica).call('getSession')
+      assert.deepEqual([late.status, late.headers.get(NEXT)], [200, next])
+      assert.equal((await client(next).call('getSession')).status, 200)
+      await beReplacedLongAgo()
+      assert.equal((await client(old).call('getSession')).status, 401)
+    }
+
+    it('by the first code of an app', async () => {
+      session = await signInAs(api, await api.makeCaller('Bea'))
+      const begun = await session.client.call('beginTotp', { body: { password: TEST_PASSWORD } })
+      const body = { code: codeOf(begun.body.secret) }
+      await assertReplaced(session.token, await client(session.token).call('confirmTotp', { body }))
+    })
+
+    for (const [why, status, act] of rows)
+      it(why, async () => {
+        const caller = await api.makeCaller('Cat')
+        session = await signInAs(api, caller)
+        // By another session: the one that enrols an app has its next token from that.
+        const enrolled = await enrolTotp(await signInAs(api, caller))
+        const answer = await act(client(session.token), enrolled)
+        assert.equal(answer.status, status, answer.text)
+        await assertReplaced(session.token, answer)
+      })
+
+    it('and stays when the proof is wrong', async () => {
+      const caller = await api.makeCaller('Dot')
+      session = await signInAs(api, caller)
+      const { secret } = await enrolTotp(await signInAs(api, caller))
+      const right = [-1, 0, 1, 2].map(later => codeOf(secret, later))
+      const wrong = ['000000', '111111', '222222', '333333', '444444'].find(code => !right.includes(code)) ?? ''
+      for (const [password, totp_code] of [
+        ['no password of mine', codeOf(secret)],
+        [TEST_PASSWORD, wrong],
+      ] as const) {
+        const body = { password, totp_code }
+        const answer = await client(session.token).call('renewRecoveryCodes', { body, headers: fromAnywhere() })
+        const after = await client(session.token).call('getSession')
+        assert.deepEqual([answer.status, answer.headers.get(NEXT)], [401, null])
+        assert.deepEqual([after.status, after.headers.get(NEXT)], [200, null])
+      }
+    })
+
+    it('while other requests are under way on two replicas: all pass, and are told the same token', async () => {
+      session = await signInAs(api, await api.makeCaller('Eva'))
+      for (let round = 0, token = session.token; round < sized(3, 50); round++) {
+        const [proved, ...others] = await Promise.all([
+          approve(client(token), ['read']),
+          ...Array.from({ length: 20 }, (_, n) => client(token, n % 2 === 0 ? api.url : replica).call('getSession')),
+        ])
+        assert.deepEqual([...new Set([proved, ...others].map(({ status }) => status))], [200])
+        const told = new Set([proved, ...others].map(({ headers }) => headers.get(NEXT)).filter(each => each !== null))
+        assert.equal(told.size, 1, `round ${round}`)
+        token = [...told][0]!
+      }
+    })
   })
 
   it('is not prolonged by being replaced: the absolute end stays', async () => {

@@ -260,12 +260,12 @@ class ChangePassword implements Step {
       new_password: `seven wet stones at pier ${++model.passwords}`,
     }
     let next: string | undefined
-    const answer = await outcomeOf(
-      changePassword(real.world.login[this.at], callOf(principal), body).then(reply => {
-        next = reply.headers?.[NEXT]
-        return reply
-      }),
-    )
+    const call = callOf(principal, {
+      tell: headers => {
+        next = headers[NEXT]
+      },
+    })
+    const answer = await outcomeOf(changePassword(real.world.login[this.at], call, body))
     assert.equal(answer, this.isRight ? 204 : 'invalid_credentials')
     if (!this.isRight) return
     model.password = body.new_password

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { hash } from '@node-rs/argon2'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { REPLICAS } from '../../testkit/full.ts'
 import { fromAnywhere, signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 import { prepareFirstAdministrator } from '../commands/login/first-administrator.ts'
 
@@ -39,7 +40,7 @@ describe('the first administrator', () => {
   })
 
   it('is one, of many setups at once on two replicas, with the token of the last start alone', async () => {
-    api = await startTestApiServer({ operator: false, environment: TRUST })
+    api = await startTestApiServer({ operator: false, replicas: REPLICAS, environment: TRUST })
     const replica = new ApiClient(await api.startReplica())
     assert.equal((await setUp(api.server.setupToken, 'ada@example.com')).body.code, 'invalid_setup_token')
     const line = api.logged.findLast(each => each.includes('svc_setup_')) ?? ''

@@ -7,6 +7,7 @@ export const memberView = (row: MemberRow): MemberRecord => ({
   subject: row.actor ?? `user:${row.userId}`,
   email: row.email,
   name: row.name,
+  sso_subject: row.ssoSubject,
   role: row.role,
   created_at: row.createdAt.toISOString(),
 })

@@ -1,4 +1,4 @@
-/** The floor: a script that writes the same objects as an operator did, each once, and nothing else. */
+/** The floor: a script that writes the same objects as an operator did, each once, as it was left, and nothing else. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import { LABELS } from '../../crds/metadata.ts'
@@ -6,7 +6,7 @@ import type { ResourceKey } from '../../lib/model/resource.ts'
 import type { KubernetesObject, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
 import type { TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { watchObjects } from '../../testkit/kubernetes/watch-objects.ts'
-import { childrenName, type Environments, eachOf, specOf } from './environments.ts'
+import { childrenName, type Environments, eachOf, resourceOf } from './environments.ts'
 
 const kind = (apiVersion: string, name: string, plural: string): ObjectType => ({ apiVersion, kind: name, plural })
 const POD = kind('v1', 'Pod', 'pods')
@@ -22,6 +22,9 @@ const OF_ENVIRONMENTS = [
   kind('v1', 'Service', 'services'),
   kind('apps/v1', 'StatefulSet', 'statefulsets'),
 ]
+
+/** `create`: as cheaply as it can be done. `apply`: server-side, as the operator has to write its children. */
+export type Writing = 'create' | 'apply'
 
 interface Found {
   readonly type: ObjectType
@@ -66,6 +69,7 @@ export const bareWrites = async (
   { store }: Environments,
   model: ResourceKey,
   keys: readonly ResourceKey[],
+  writing: Writing,
 ): Promise<{ readonly ms: number; readonly objects: number }> => {
   const environment = (await store.get(environmentType, model))!
   const found = async (types: readonly ObjectType[], labels: Readonly<Record<string, string>>): Promise<Found[]> => {
@@ -82,7 +86,7 @@ export const bareWrites = async (
   )
   const ofEnvironments = await found(OF_ENVIRONMENTS, { [LABELS.uid]: environment.metadata.uid })
   const write = async (each: Found, names: ReadonlyMap<string, string>, namespace: string): Promise<void> => {
-    await cluster.objects.create(each.type, copied(each, names, namespace))
+    await cluster.objects[writing](each.type, copied(each, names, namespace))
   }
   const namespaces = new Set(keys.map(({ namespace }) => namespace))
   const ready = new Set<string>()
@@ -99,7 +103,7 @@ export const bareWrites = async (
     for (const each of ofProjects) await write(each, new Map(), namespace)
   })
   await eachOf(keys, async key => {
-    const { metadata } = await store.create(environmentType, { ...key, spec: specOf(key) })
+    const { metadata } = await store.create(environmentType, resourceOf(key))
     const { uid, resourceVersion } = metadata
     const names = new Map([
       [environment.metadata.uid, uid],

@@ -6,7 +6,7 @@ import type { AuditLog } from '../../testkit/kubernetes/audit-log.ts'
 import { firstChildWrites } from './changes.ts'
 import type { Environments } from './environments.ts'
 
-const EVERY_MS = 200
+const EVERY_MS = 50
 const LOGGED_MS = 3_000
 
 export interface ColdStart {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
-import { instanceName, LABELS, labelValue } from '../../crds/metadata.ts'
+import { ENVIRONMENT_FINALIZER, instanceName, LABELS, labelValue } from '../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../lib/model/environment.ts'
 import { environmentName } from '../../lib/model/identifiers.ts'
 import { keyText, type ResourceKey } from '../../lib/model/resource.ts'
@@ -55,8 +55,12 @@ const pathOf = ({ name }: ResourceKey) => {
   return { organizationId, projectId, environmentId }
 }
 
-/** What the key says, as a spec. */
-export const specOf = (key: ResourceKey) => ({ ...pathOf(key), kind: 'staging' as const })
+/** What the API server writes for it: a spec, and the finalizer by which the operator will see it go. */
+export const resourceOf = (key: ResourceKey) => ({
+  ...key,
+  finalizers: [ENVIRONMENT_FINALIZER],
+  spec: { ...pathOf(key), kind: 'staging' as const },
+})
 
 /** What the StatefulSet of an environment is called, and what the names of its other children begin with. */
 export const childrenName = (key: ResourceKey): string => instanceName(pathOf(key))
@@ -80,7 +84,7 @@ export class Environments {
 
   create(keys: readonly ResourceKey[]): Promise<void> {
     return eachOf(keys, async key => {
-      const { metadata } = await this.store.create(environmentType, { ...key, spec: specOf(key) })
+      const { metadata } = await this.store.create(environmentType, resourceOf(key))
       this.#uids.set(keyText(key), metadata.uid)
     })
   }

@@ -6,7 +6,7 @@ const PROGRAM = join(import.meta.dirname, '../kubernetes-fakers.ts')
 
 /** Starts bench/kubernetes-fakers.ts. @returns how to end it; that fails when anything had gone wrong there */
 export const startFakers = async (): Promise<() => Promise<void>> => {
-  const child: ChildProcess = spawn(process.execPath, [PROGRAM], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child: ChildProcess = spawn(process.execPath, [PROGRAM], { stdio: ['pipe', 'pipe', 'inherit'] })
   await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])
   if (child.exitCode !== null) throw new Error('The fakers did not start')
   return async () => {

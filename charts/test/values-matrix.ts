@@ -43,6 +43,10 @@ export const VALUES_MATRIX: Readonly<Record<string, readonly string[]>> = {
     ...['--set', 'apiServer.settings.SERVICE_OIDC_ISSUER_URL=https://id.example.com'],
     ...['--set', 'apiServer.secretSettings.SERVICE_OIDC_CLIENT_SECRET.secretName=oidc'],
     ...['--set', 'apiServer.secretSettings.SERVICE_OIDC_CLIENT_SECRET.key=client-secret'],
+    ...['--set', 'apiServer.fileSettings.SERVICE_OIDC_CA_FILE.configMapName=authorities'],
+    ...['--set', 'apiServer.fileSettings.SERVICE_OIDC_CA_FILE.key=oidc.crt'],
+    ...['--set', 'apiServer.fileSettings.SERVICE_MAIL_CA_FILE.secretName=mail'],
+    ...['--set', 'apiServer.fileSettings.SERVICE_MAIL_CA_FILE.key=ca.crt'],
   ],
   'classes of storage and priority': [
     ...['--set', 'database.embedded.storageClass=fast', '--set', 'environments.storageClass=fast'],

@@ -86,6 +86,14 @@ describe('the values of svc-platform', () => {
     assert.ok(validate({ apiServer: { secretSettings } }), JSON.stringify(validate.errors))
   })
 
+  it('take what names a file from a ConfigMap or a Secret', () => {
+    const fileSettings = {
+      SERVICE_MAIL_CA_FILE: { configMapName: 'authorities', key: 'mail.crt' },
+      SERVICE_OIDC_CA_FILE: { secretName: 'oidc', key: 'ca.crt' },
+    }
+    assert.ok(validate({ apiServer: { fileSettings } }), JSON.stringify(validate.errors))
+  })
+
   const refused: readonly [string, object][] = [
     ['a misspelt setting', { apiServer: { settings: { SERVICE_LOGLEVEL: 'debug' } } }],
     ['a setting of the other program', { apiServer: { settings: { SERVICE_OPERATOR_CONCURRENCY: '4' } } }],
@@ -99,6 +107,11 @@ describe('the values of svc-platform', () => {
     [
       'a setting that is no secret, from one',
       { apiServer: { secretSettings: { SERVICE_LISTEN: { secretName: 'a', key: 'b' } } } },
+    ],
+    ['a path of a file among the settings', { apiServer: { settings: { SERVICE_OIDC_CA_FILE: '/etc/ca.crt' } } }],
+    [
+      'a file from two places',
+      { apiServer: { fileSettings: { SERVICE_OIDC_CA_FILE: { configMapName: 'a', secretName: 'b', key: 'c' } } } },
     ],
     ['an external database without its Secret', { database: { mode: 'external' } }],
     ['no replica', { operator: { replicas: 0 } }],

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { checkServerIdentity } from 'node:tls'
-import { claims, networkPolicies, pods, services } from '../../operator/host/kubernetes/object-types.ts'
+import { claims, type FullPod, networkPolicies, pods, services } from '../../operator/host/kubernetes/object-types.ts'
 import { openSession } from '../../testkit/open-sql.ts'
 import { skipBecause } from '../../testkit/skip-because.ts'
 import type { FakedEnvironment } from './faked-environment.ts'
@@ -46,7 +46,7 @@ describe('beyond what test clusters do', function () {
       const { objects } = scene.faked.cluster
       const claim = only(await objects.list(claims, place(inside)))
       assert.equal(claim.spec?.resources?.requests?.['storage'], String(3 * 2 ** 30))
-      const [container] = only(await objects.list(pods, place(inside))).spec!.containers
+      const [container] = (only(await objects.list(pods, place(inside))) as FullPod).spec!.containers
       const { limits, requests } = container!.resources!
       assert.equal(limits?.['cpu'], '250m')
       assert.ok(['192Mi', String(192 * 2 ** 20)].includes(limits['memory'] ?? ''), limits['memory'])

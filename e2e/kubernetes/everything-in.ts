@@ -1,4 +1,5 @@
 /** What is in a namespace, of every kind that the API server serves; and the same with all that differs from run to run taken out. */
+import { ANNOTATIONS } from '../../crds/metadata.ts'
 import type { KubernetesApi } from '../../runtime/kubernetes/kubernetes-api.ts'
 import type { KubernetesObject } from '../../runtime/kubernetes/kubernetes-object.ts'
 
@@ -80,6 +81,7 @@ const PASSING = new Set([
   'currentRevision',
   'updateRevision',
   'controller-revision-hash',
+  ANNOTATIONS.retainedUntil,
 ])
 
 /** Where nodes are played, the scheduler finds no place for a pod that has one: who says so last is a matter of moments. */
@@ -94,7 +96,7 @@ const isSchedulers = (item: unknown): boolean =>
 export const normalized = (
   objects: ReadonlyMap<string, KubernetesObject>,
   words: readonly (readonly [word: string, name: string])[],
-): unknown => {
+): Readonly<Record<string, KubernetesObject>> => {
   const named = (text: string): string => {
     let result = text
     for (const [word, name] of words) result = result.replaceAll(word, name)
@@ -115,7 +117,7 @@ export const normalized = (
     [...objects].map(([name, object]) => {
       const secret = 'data' in object && name.startsWith('Secret ')
       const shown = secret ? { ...object, data: Object.keys(object.data as object).sort() } : object
-      return [named(name), plain(shown)]
+      return [named(name), plain(shown) as KubernetesObject]
     }),
   )
 }

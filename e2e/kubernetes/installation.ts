@@ -20,8 +20,11 @@ export interface Installation {
   readonly config: KubeConfig
   /** Runs Helm on it. @returns what it printed */
   helm(...args: string[]): Promise<string>
-  /** Installs the charts, or installs them again with more values, and waits until their pods are the new ones. */
-  upgrade(values?: readonly string[]): Promise<void>
+  /**
+   * Installs the charts, or installs them again with more values, and waits until their pods are the new ones. `files` are files
+   * of values, by their paths in the checkout.
+   */
+  upgrade(values?: readonly string[], files?: readonly string[]): Promise<void>
   /** Goes back to the revision before. */
   rollback(): Promise<void>
   /** Makes an administrator beside the server and opens a way to the API. @returns a world for scenarios, and the token */
@@ -42,9 +45,12 @@ export const installationOn = (cluster: TestCluster, values: string): Installati
     kubectl,
     config,
     helm,
-    upgrade: async (more = []) => {
+    upgrade: async (more = [], files = []) => {
       await helm('upgrade', '--install', '--create-namespace', '--take-ownership', 'svc-crds', 'charts/svc-crds')
-      const given = ['--values', values, ...more.flatMap(value => ['--set', value])]
+      const given = [
+        ...[values, ...files].flatMap(file => ['--values', file]),
+        ...more.flatMap(value => ['--set', value]),
+      ]
       await helm('upgrade', '--install', RELEASE, 'charts/svc-platform', '--wait', '--timeout', '240s', ...given)
     },
     rollback: async () => {

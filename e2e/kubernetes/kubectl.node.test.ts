@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import { environmentType } from '../../crds/environment-type.ts'
-import { API_VERSION, LABELS, projectNamespace } from '../../crds/metadata.ts'
+import { API_VERSION, instanceName, LABELS, projectNamespace } from '../../crds/metadata.ts'
 import { environmentName } from '../../lib/model/identifiers.ts'
 import { sweepDeletionRecords } from '../../operator/deletion-records/sweep.ts'
 import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
@@ -81,7 +81,15 @@ describe('kubectl alone', function () {
     assert.match(heading!, /NAMESPACE +NAME +PHASE +KIND +READY +EXPIRES +AGE/)
     assert.match(rows.find(row => row.includes(nameOf('by-hand')))!, /ready +staging +True/)
     assert.match(await inProject('get', 'senv', '-o', 'wide'), /by-hand.*\.svc/)
-    assert.match(await inProject('get', 'svc'), /by-hand/)
+  })
+
+  it('has its kinds by one word, and takes none from Kubernetes’ own', async () => {
+    const listed = async (word: string): Promise<string[]> =>
+      (await inProject('get', word, '--output', 'name')).trim().split('\n')
+    assert.deepEqual(await listed('svc-all'), [`environment.svc.internal/${nameOf('by-hand')}`])
+    const { organizationId, projectId } = tenant
+    const instance = instanceName({ organizationId, projectId, environmentId: 'by-hand' })
+    assert.deepEqual(await listed('svc'), [`service/${instance}`])
   })
 
   it('explains every field of every kind', async () => {

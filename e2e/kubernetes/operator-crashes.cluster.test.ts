@@ -2,29 +2,24 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deletionRecordType } from '../../crds/deletion-record-type.ts'
-import type { EnvironmentSpec } from '../../crds/environment.ts'
-import { instanceName, shortUid } from '../../crds/metadata.ts'
-import type { RequestVerb } from '../../lib/model/operation.ts'
+import { instanceName, LABELS, shortUid } from '../../crds/metadata.ts'
 import type { KubernetesObject } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { VOLUME } from '../../testkit/kubernetes/claim-faker.ts'
 import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import type { FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { CountedChanges } from './counted-changes.ts'
+import { CRASH_ROWS, type CrashRow } from './crash-rows.ts'
 import { everythingIn, normalized } from './everything-in.ts'
 import { FakedEnvironment } from './faked-environment.ts'
 import type { OperatorProcess } from './operator-process.ts'
 import { proxiedOperator } from './proxied-operator.ts'
 import { signInBySecret } from './sign-in-by-secret.ts'
 
-/** What is asked for, after what. */
-const VERBS: Readonly<
-  Record<RequestVerb, { readonly before: readonly RequestVerb[]; readonly change: Partial<EnvironmentSpec> }>
-> = {
-  create: { before: [], change: {} },
-  suspend: { before: ['create'], change: { suspended: true } },
-  resume: { before: ['create', 'suspend'], change: { suspended: false } },
-  rotate: { before: ['create'], change: { credentialsRotation: 'once' } },
-  delete: { before: ['create'], change: {} },
+/** What is there at the end, without what differs from run to run. */
+interface Found {
+  readonly objects: Readonly<Record<string, KubernetesObject>>
+  readonly volumes: Readonly<Record<string, KubernetesObject & { readonly spec?: unknown }>>
+  readonly records: readonly { readonly cause: string; readonly retained: boolean; readonly retainedAt: string }[]
 }
 
 /** What an operator still writes when an operation is done comes within this time. */
@@ -56,11 +51,11 @@ describe('the operator dies after every change that it makes', function () {
   const done = (environment: FakedEnvironment): Promise<void> => environment.done({ meanwhile: back, tell: tail })
   const tail = (): string => operator.output.split('\n').slice(-15).join('\n')
 
-  /** Brings an environment to where the verb is asked for. */
-  const prepare = async (verb: RequestVerb): Promise<FakedEnvironment> => {
+  /** Brings an environment to where a row's verb is asked for. */
+  const prepare = async ({ before }: CrashRow): Promise<FakedEnvironment> => {
     const environment = await FakedEnvironment.prepare(faked)
-    for (const earlier of VERBS[verb].before) {
-      await environment.ask(earlier, VERBS[earlier].change)
+    for (const [earlier, change] of before) {
+      await environment.ask(earlier, change)
       await done(environment)
     }
     await sleep(QUIET_MS)
@@ -68,7 +63,7 @@ describe('the operator dies after every change that it makes', function () {
   }
 
   /** All that is there at the end, as it would be in every run. */
-  const finalState = async (environment: FakedEnvironment, uid: string): Promise<unknown> => {
+  const finalState = async (environment: FakedEnvironment, uid: string): Promise<Found> => {
     const { namespace, name } = environment.key
     const path = { organizationId: 'org', projectId: environment.projectId, environmentId: 'main' }
     const words = [
@@ -84,7 +79,10 @@ describe('the operator dies after every change that it makes', function () {
     return {
       objects: normalized(await everythingIn(faked.cluster.api, namespace), words),
       volumes: normalized(await volumesIn(namespace), words),
-      records: mine.map(({ spec }) => ({ cause: spec.cause, retained: spec.retained })),
+      records: mine.map(({ spec: { cause, retained, retainedAt = '' } }) => ({
+        ...{ cause, retained },
+        retainedAt: words.reduce((text, [value, word]) => text.replaceAll(value, word), retainedAt),
+      })),
     }
   }
 
@@ -103,10 +101,10 @@ describe('the operator dies after every change that it makes', function () {
 
   /** Asks, waits for the end, and for the silence after it; the operator dies after this many changes. */
   const run = async (
-    verb: RequestVerb,
+    { verb, change }: CrashRow,
     environment: FakedEnvironment,
     dieAfter?: number,
-  ): Promise<{ readonly found: unknown; readonly changes: readonly string[]; readonly died: boolean }> => {
+  ): Promise<{ readonly found: Found; readonly changes: readonly string[]; readonly died: boolean }> => {
     let died = false
     const act = (): void => {
       died = true
@@ -115,7 +113,7 @@ describe('the operator dies after every change that it makes', function () {
     const places = [environment.key.namespace, faked.namespace]
     const counted = new CountedChanges(proxy, places, dieAfter === undefined ? undefined : { count: dieAfter, act })
     const before = (await environment.get())?.metadata.uid
-    await environment.ask(verb, VERBS[verb].change)
+    await environment.ask(verb, change)
     const uid = before ?? (await environment.get())!.metadata.uid
     await done(environment)
     for (let seen = -1; seen !== counted.seen.length || !operator.running; ) {
@@ -129,14 +127,31 @@ describe('the operator dies after every change that it makes', function () {
     return { found: await finalState(environment, uid), changes: counted.seen, died }
   }
 
-  for (const verb of Object.keys(VERBS) as RequestVerb[])
-    it(`${verb}: dies after each change in turn`, async () => {
-      const { found: expected, changes } = await run(verb, await prepare(verb))
+  /** The claim and its volume are there, and say what they are. */
+  const isRetained = ({ objects, volumes, records }: Found): void => {
+    const claims = Object.entries(objects).filter(([name]) => name.startsWith('PersistentVolumeClaim '))
+    const kept = [...claims.map(([, claim]) => claim), ...Object.values(volumes)]
+    assert.deepEqual(
+      kept.map(({ metadata }) => metadata?.labels?.[LABELS.retained]),
+      ['true', 'true'],
+    )
+    assert.deepEqual(
+      Object.values(volumes).map(({ spec }) => spec),
+      ['Retain'],
+    )
+    const retainedAt = `persistentvolumeclaim/NAMESPACE/${claims[0]?.[0].split(' ')[1]}`
+    assert.deepEqual(records, [{ cause: 'request:op-2', retained: true, retainedAt }])
+  }
+
+  for (const [title, row] of Object.entries(CRASH_ROWS))
+    it(`${title}: dies after each change in turn`, async () => {
+      const { found: expected, changes } = await run(row, await prepare(row))
       assert.ok(changes.length > 0, 'The operator changed nothing')
+      if (row === CRASH_ROWS['delete, and retain']) isRetained(expected)
       // Two status writes of one run may be one in another, so the end is where a change did not come in two runs.
       let count = 1
       for (let missing = 0; missing < 2; ) {
-        const { found, died } = await run(verb, await prepare(verb), count)
+        const { found, died } = await run(row, await prepare(row), count)
         assert.deepEqual(found, expected, `after change ${count}, ${changes[count - 1] ?? 'beyond an undisturbed run'}`)
         if (died) count++
         missing = died ? 0 : missing + 1

@@ -1,22 +1,15 @@
 /** Trouble of a cluster that an operator has to live with: old views, writers beside it, an API server that is slow, busy or refuses. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node'
 import { type ConditionType, conditionOf } from '../../crds/conditions.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { claims, pods, statefulSets } from '../../operator/host/kubernetes/object-types.ts'
-import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
+import { absentWebhook, type Judged } from '../../testkit/kubernetes/absent-webhook.ts'
 import type { Exchange, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import type { FakedEnvironment } from './faked-environment.ts'
 import { OperatorScene } from './operator-scene.ts'
 
-const WEBHOOK: ObjectType<V1ValidatingWebhookConfiguration> = {
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingWebhookConfiguration',
-  plural: 'validatingwebhookconfigurations',
-  clusterScoped: true,
-}
 /** Longer than the operator waits for a cache before it asks the API server itself. */
 const FROZEN_MS = 6000
 const STORM_MS = 3000
@@ -135,53 +128,16 @@ describe('an operator in trouble', function () {
     assert.deepEqual(errorsSince(said), [], `${conflicts} conflicts of the storm's own`)
   })
 
-  /** Nobody listens there. */
-  const absentWebhook = async (
-    { key, projectId }: FakedEnvironment,
-    rule: { readonly apiGroups: readonly string[]; readonly resources: readonly string[] },
-  ): Promise<() => Promise<unknown>> => {
-    const name = `t-absent-${projectId}`
-    await scene.faked.cluster.objects.create(WEBHOOK, {
-      metadata: { name },
-      webhooks: [
-        {
-          name: 'absent.example.com',
-          admissionReviewVersions: ['v1'],
-          sideEffects: 'None',
-          failurePolicy: 'Fail',
-          timeoutSeconds: 2,
-          clientConfig: { url: 'https://127.0.0.1:9/' },
-          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': key.namespace } },
-          rules: [
-            {
-              apiGroups: [...rule.apiGroups],
-              apiVersions: ['v1'],
-              operations: ['CREATE'],
-              resources: [...rule.resources],
-            },
-          ],
-        },
-      ],
-    })
-    return () => scene.kubectl.must(['delete', 'validatingwebhookconfiguration', name])
-  }
+  const refusing = ({ key }: FakedEnvironment, judged: Judged): Promise<() => Promise<unknown>> =>
+    absentWebhook(scene.faked.cluster, key.namespace, judged)
   const said = async (environment: FakedEnvironment, type: ConditionType): Promise<string> => {
     const { status, reason, message } = conditionOf((await environment.get())?.status?.conditions, type) ?? {}
     return `${status}/${reason}: ${message}`
   }
-  const told = async ({ key }: FakedEnvironment): Promise<readonly string[]> => {
-    const events = await scene.kubectl.must(['-n', key.namespace, 'get', 'events.events.k8s.io', '-o', 'json'])
-    const { items } = JSON.parse(events) as {
-      items: readonly { type: string; reason: string; regarding: { kind: string } }[]
-    }
-    return items
-      .filter(({ regarding }) => regarding.kind === 'Environment')
-      .map(({ type, reason }) => `${type} ${reason}`)
-  }
 
   it('does what waits for no webhook while one that is absent refuses StatefulSets, and says why, until it is gone', async () => {
     const [refused, free] = [await scene.prepared(), await scene.made()]
-    const end = await absentWebhook(refused, { apiGroups: ['apps'], resources: ['statefulsets'] })
+    const end = await refusing(refused, { apiGroup: 'apps', resource: 'statefulsets' })
     try {
       await refused.ask('create')
       const { name } = await scene.names(refused)
@@ -193,7 +149,7 @@ describe('an operator in trouble', function () {
       )
       assert.equal(await said(refused, 'DatabaseReachable'), `False/WriteRefused: ${why}`)
       assert.match(await said(refused, 'Reconciling'), /^True\//)
-      assert.ok((await told(refused)).includes('Warning WriteRefused'))
+      assert.ok((await scene.told(refused)).includes('Warning WriteRefused'))
       await free.ask('suspend', { suspended: true })
       await scene.done(free)
     } finally {
@@ -233,7 +189,7 @@ describe('an operator in trouble', function () {
     const environment = await scene.made()
     const { namespace } = environment.key
     const { name } = await scene.names(environment)
-    const end = await absentWebhook(environment, { apiGroups: [''], resources: ['services'] })
+    const end = await refusing(environment, { apiGroup: '', resource: 'services' })
     try {
       await scene.kubectl.must(['-n', namespace, 'delete', 'service', name])
       await scene.until(

@@ -10,12 +10,21 @@ import { claims } from '../../operator/host/kubernetes/object-types.ts'
 import { atEnd } from '../../testkit/at-end.ts'
 import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import { kubectlOn } from '../../testkit/kubernetes/kubectl.ts'
+import { POD } from '../../testkit/kubernetes/pod-faker.ts'
 import { FakedEnvironment } from './faked-environment.ts'
 import { OperatorProcess } from './operator-process.ts'
 import { type ProxiedOperator, proxiedOperator } from './proxied-operator.ts'
 
 /** Above what anything takes on a busy machine. */
 const DEADLINE_MS = 90_000
+
+interface ToldEvent {
+  readonly type: string
+  readonly reason: string
+  /** With six digits of a second, in UTC: as texts they are in order. */
+  readonly eventTime: string
+  readonly regarding: { readonly kind: string; readonly name: string }
+}
 
 export class OperatorScene {
   readonly faked: FakedCluster
@@ -134,6 +143,22 @@ export class OperatorScene {
     const name = instanceName({ organizationId, projectId, environmentId })
     const { uid } = (await environment.get())!.metadata
     return { uid, name, pod: `${name}-0`, claim: `${name}-${shortUid(uid)}`, app: `${name}-${shortUid(uid)}-app` }
+  }
+
+  /** The uid of its pod; undefined: there is none. */
+  async podUid(environment: FakedEnvironment): Promise<string | undefined> {
+    const { pod: name } = await this.names(environment)
+    return (await this.faked.cluster.objects.get(POD, { ...environment.key, name }))?.metadata?.uid
+  }
+
+  /** What is told of it so far, as `type reason`, in order. */
+  async told({ key }: FakedEnvironment): Promise<readonly string[]> {
+    const events = await this.kubectl.must(['-n', key.namespace, 'get', 'events.events.k8s.io', '-o', 'json'])
+    const { items } = JSON.parse(events) as { readonly items: readonly ToldEvent[] }
+    return items
+      .filter(({ regarding }) => regarding.kind === 'Environment' && regarding.name === key.name)
+      .sort((a, b) => (a.eventTime < b.eventTime ? -1 : 1))
+      .map(({ type, reason }) => `${type} ${reason}`)
   }
 
   async claim(environment: FakedEnvironment): Promise<Claim | undefined> {

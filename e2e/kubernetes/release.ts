@@ -28,6 +28,8 @@ const install = async (): Promise<Release> => {
   if (process.env['E2E_KEEP'] !== '1') atEnd(() => installation.uninstall())
   const auditPath = auditLogOf('node')
   const audit = auditPath === undefined ? undefined : new AuditLog(auditPath)
+  // It sees the kinds that are there when it begins.
+  await cluster.installKinds()
   const witness = await Witness.start(await cluster.open('svc-witness'), installation.config)
   atEnd(() => witness.stop())
   await installation.upgrade()

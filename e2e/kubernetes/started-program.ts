@@ -91,11 +91,16 @@ export class StartedProgram {
 
   /** Sends a signal and waits for the end. @returns the exit code */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    const ended = this.ended()
+    this.signal(signal)
+    return ended
+  }
+
+  /** Waits for the end, for one that was told to stop already: told twice, it stops where it is. @returns the exit code */
+  async ended(): Promise<number | null> {
     const child = this.#child
     if (child === undefined || !this.running) return child?.exitCode ?? null
-    const ended = once(child, 'exit')
-    child.kill(signal)
-    await ended
+    await once(child, 'exit')
     return child.exitCode
   }
 }

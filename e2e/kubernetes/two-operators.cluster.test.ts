@@ -117,7 +117,7 @@ describe('two operators', function () {
     const tookMs = performance.now() - releasedAt
     assert.ok(tookMs <= RELEASED_MS, `${Math.round(tookMs)} ms from the release to the next term`)
     console.log(`      ${Math.round(tookMs)} ms`)
-    assert.equal(await leader.process.stop(), 0, leader.process.output.slice(-2000))
+    assert.equal(await leader.process.ended(), 0, leader.process.output.slice(-2000))
     await done(environment)
   })
 

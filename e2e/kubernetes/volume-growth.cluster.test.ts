@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { conditionOf } from '../../crds/conditions.ts'
 import { storageClasses } from '../../operator/host/kubernetes/object-types.ts'
-import { POD } from '../../testkit/kubernetes/pod-faker.ts'
 import type { FakedEnvironment } from './faked-environment.ts'
 import { OperatorScene } from './operator-scene.ts'
 
@@ -47,15 +46,11 @@ describe('a volume that is to be bigger', function () {
     )
   const storage = async (environment: FakedEnvironment) =>
     conditionOf((await environment.get())?.status?.conditions, 'StorageReady')
-  const podUid = async (environment: FakedEnvironment): Promise<string | undefined> => {
-    const { pod } = await scene.names(environment)
-    return (await scene.faked.cluster.objects.get(POD, { ...environment.key, name: pod }))?.metadata?.uid
-  }
 
   it('is asked for by its claim, while the same server goes on', async () => {
     const environment = await scene.made(resources('1Gi'))
     assert.equal((await scene.claim(environment))?.status?.phase, 'Bound')
-    const before = await podUid(environment)
+    const before = await scene.podUid(environment)
     await scene.edit(environment, resources('3Gi'))
     await asksFor(environment, 3 * GIB)
     await scene.until(
@@ -64,7 +59,7 @@ describe('a volume that is to be bigger', function () {
       seen => seen?.status?.observedGeneration === seen?.metadata.generation && seen?.status?.phase === 'ready',
     )
     assert.equal((await storage(environment))?.status, 'True')
-    assert.equal(await podUid(environment), before, 'Postgres was restarted for it')
+    assert.equal(await scene.podUid(environment), before, 'Postgres was restarted for it')
   })
 
   it('is asked for while the disk is full and Postgres cannot start', async () => {

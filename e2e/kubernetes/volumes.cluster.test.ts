@@ -214,6 +214,29 @@ describe('the volume of an environment', function () {
       await isRemoved(placed)
     })
 
+  it('of a preview goes with its namespace though its claim goes long after the preview, and is seen by an operator that starts', async () => {
+    const placed = await made({ kind: 'preview' })
+    const { namespace } = placed.environment.key
+    const patch = (change: object): Promise<string> =>
+      kubectl(['-n', namespace, 'patch', 'pvc', placed.claim, '--type', 'merge', '-p', JSON.stringify(change)])
+    await patch({ metadata: { finalizers: ['example.com/keep', 'kubernetes.io/pvc-protection'] } })
+    await removeNamespace(placed, '--wait=false')
+    await until(
+      'the preview is gone',
+      () => placed.environment.get(),
+      seen => seen === undefined,
+    )
+    await patch({ metadata: { annotations: { 'example.com/touched': 'true' } } })
+    await operator.stop()
+    await operator.start()
+    await patch({ metadata: { annotations: { 'example.com/touched': 'again' } } })
+    // What would spare it does so at once.
+    await sleep(1_000)
+    assert.equal(await reclaims(placed.name), 'Delete')
+    await patch({ metadata: { finalizers: null } })
+    await isRemoved(placed)
+  })
+
   it('of a preview stays when somebody deletes its claim, and goes once the preview is deleted', async () => {
     const placed = await made({ kind: 'preview' })
     await becomes(placed.name, 'Delete')

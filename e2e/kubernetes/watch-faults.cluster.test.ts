@@ -6,7 +6,7 @@ import { sized } from '../../testkit/full.ts'
 import { ApiServerProcess, apiServerPidFile } from '../../testkit/kubernetes/api-server-process.ts'
 import { compactHistory, historyOf, isForgotten } from '../../testkit/kubernetes/compact-history.ts'
 import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
-import type { Fault, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
+import type { Exchange, Fault, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { skipBecause } from '../../testkit/skip-because.ts'
 import { FakedEnvironment } from './faked-environment.ts'
 import type { OperatorProcess } from './operator-process.ts'
@@ -21,6 +21,11 @@ const ENDED_MS = 30_000
 /** For how long a watch may be silent where it is to be found out: else a minute and a half. */
 const IMPATIENT = { SERVICE_OPERATOR_WATCH_IDLE_SECONDS: '2' }
 
+/** From a version on, as opposed to a list that comes as a stream. */
+const follows = ({ verb, query }: Exchange): boolean => verb === 'watch' && !query.has('sendInitialEvents')
+/** What is watched. */
+const watchOf = ({ path, query }: Exchange): string => `${path}?${query.get('labelSelector') ?? ''}`
+
 const FAULTS: Readonly<Record<string, Fault>> = {
   'connections that are reset': { watch: { kind: 'reset', after: 1 } },
   'streams cut within a line': { watch: { kind: 'cut', afterBytes: 700 } },
@@ -30,6 +35,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'streams that end at once': { watch: { kind: 'closed', after: 0 } },
   'events that come twice': { watch: { kind: 'duplicated' } },
   'events that come late': { watch: { kind: 'delayed', ms: 500 } },
+  'events of which only the last is told': { watch: { kind: 'merged', ms: 300 } },
   'versions that are gone, answered': { answer: 410, reason: 'Expired' },
   'an API server that fails': { answer: 500, reason: 'InternalError' },
   'an API server that says when to come back': { answer: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
@@ -90,9 +96,61 @@ describe('an operator whose watches break', function () {
     await proxy.up()
   }
 
-  it('undisturbed, it misses nothing', async () => {
+  /** Until no watch told anything for a second. */
+  const quiet = async (): Promise<void> => {
+    for (let [before, now] = [-1, 0]; before !== now; ) {
+      await sleep(1_000)
+      ;[before, now] = [now, await metric('reflector_events_total')]
+    }
+  }
+  const until = async (holds: () => Promise<boolean> | boolean): Promise<void> => {
+    for (const end = Date.now() + 60_000; !(await holds()); ) {
+      assert.ok(Date.now() < end, `${String(holds)}\n${operator.output.slice(-3000)}`)
+      await sleep(25)
+    }
+  }
+  /** Each of these watches is told once that its version is gone. Only the list after that shows what was missed. */
+  const listAgain = async (watches: ReadonlySet<string>): Promise<void> => {
+    const lists = (): Promise<number> => metric('reflector_lists_total', 'reason="gone"')
+    const before = await lists()
+    for (const watch of watches)
+      proxy.inject(call => follows(call) && watchOf(call) === watch, { answer: 410, reason: 'Expired' }, 1)
+    await breakAll()
+    await until(async () => (await lists()) >= before + watches.size)
+  }
+
+  it('undisturbed, it misses nothing: a list of each kind finds no news', async () => {
     await Promise.all([live(), live(), live()])
+    await quiet()
+    const watches = new Set(proxy.exchanges.filter(follows).map(watchOf))
+    for (const struck of STRUCK) assert.ok([...watches].join().includes(struck), struck)
+    await listAgain(watches)
     assert.equal(await metric('reflector_missed_events_total'), 0)
+  })
+
+  it('counts the one change that no watch told', async () => {
+    const [lost, told] = await Promise.all([FakedEnvironment.prepare(faked), FakedEnvironment.prepare(faked)])
+    for (const environment of [lost, told]) await environment.ask('create')
+    for (const environment of [lost, told]) await done(environment)
+    await quiet()
+    const ofEnvironments = (call: Exchange): boolean => follows(call) && call.resource === 'environments'
+    const lossy = proxy.inject(ofEnvironments, { watch: { kind: 'lossy', after: 0 } }, 1)
+    await breakAll()
+    await until(() => lossy.count === 1)
+    const heard = (): Promise<number> => metric('reflector_events_total', 'name="operator/Environment"')
+    const before = await heard()
+    for (const environment of [lost, told]) {
+      const { uid } = (await environment.get())!.metadata
+      const change = { metadata: { annotations: { 'example.com/changed': 'true' } } }
+      await faked.store.patch(environmentType, environment.key, change, { uid })
+    }
+    await until(async () => (await heard()) > before)
+    await listAgain(new Set(proxy.exchanges.filter(ofEnvironments).map(watchOf)))
+    assert.equal(await metric('reflector_missed_events_total'), 1)
+    for (const environment of [lost, told]) {
+      await environment.ask('delete')
+      await done(environment)
+    }
   })
 
   const liveInSpiteOf = async (fault: Fault): Promise<void> => {

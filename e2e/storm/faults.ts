@@ -3,8 +3,8 @@ import { readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findPostmaster, processesOf } from '../../runtime/postgres/postmaster-pid.ts'
+import type { SeededRandom } from '../../testkit/seeded-random.ts'
 import type { BoxProcess } from '../box-process.ts'
-import type { SeededRandom } from './seeded-random.ts'
 
 const signal = (pid: number | undefined, name: NodeJS.Signals): void => {
   try {

@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
+import type { SeededRandom } from '../../testkit/seeded-random.ts'
 import type { Answer, ApiClient, OperationBody } from '../api-client.ts'
 import type { Tenant } from '../tenant.ts'
-import type { SeededRandom } from './seeded-random.ts'
 
 const VERBS = { create: 5, suspend: 3, resume: 3, delete: 2, renew: 3, update: 2 }
 export type Verb = keyof typeof VERBS

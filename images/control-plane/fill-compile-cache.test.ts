@@ -13,6 +13,7 @@ describe('the compile cache of the image', () => {
     })
     assert.equal(status, 0, stderr)
     const commands = [
+      'apiserver/disable-user',
       'apiserver/main',
       'apiserver/migrate',
       'apiserver/new-user',

@@ -4,15 +4,16 @@
  */
 import { createHmac } from 'node:crypto'
 import { base62Of, type NewToken, randomBase62, tokenDigest } from './token.ts'
+import { tokenStart } from './token-words.ts'
 
-const PREFIX = 'svc_ses_'
+const START = tokenStart('ses')
 const RANDOM_LENGTH = 43
 const SHOWN_RANDOM = 8
-const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH}}$`)
+const FORM = new RegExp(`^${START}[0-9A-Za-z]{${RANDOM_LENGTH}}$`)
 
 const asToken = (random: string): NewToken => {
-  const token = PREFIX + random
-  return { token, prefix: token.slice(0, PREFIX.length + SHOWN_RANDOM), digest: tokenDigest(token) }
+  const token = START + random
+  return { token, prefix: token.slice(0, START.length + SHOWN_RANDOM), digest: tokenDigest(token) }
 }
 
 /** Draws the first token of a session. */

@@ -6,6 +6,7 @@
  */
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { API_KEY_START, tokenStart } from './token-words.ts'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM_LENGTH = 43
@@ -13,15 +14,14 @@ const CHECK_LENGTH = 6
 const SHOWN_RANDOM = 8
 const MAX_SUMMARY = 96
 
-const PERSONAL_PREFIX = 'svc_pat_'
-const AGENT_PREFIX = 'svc_agt_'
-const API_KEY_PREFIX = 'svck_'
+const PERSONAL_START = tokenStart('pat')
+const AGENT_START = tokenStart('agt')
 
 const SECRET = `[0-9A-Za-z]{${RANDOM_LENGTH + CHECK_LENGTH}}`
 const FORMS = {
-  personal: new RegExp(`^${PERSONAL_PREFIX}${SECRET}$`),
-  agent: new RegExp(`^${AGENT_PREFIX}[0-9A-Za-z.~-]{1,${MAX_SUMMARY}}_${SECRET}$`),
-  api_key: new RegExp(`^${API_KEY_PREFIX}${SECRET}$`),
+  personal: new RegExp(`^${PERSONAL_START}${SECRET}$`),
+  agent: new RegExp(`^${AGENT_START}[0-9A-Za-z.~-]{1,${MAX_SUMMARY}}_${SECRET}$`),
+  api_key: new RegExp(`^${API_KEY_START}${SECRET}$`),
 } as const
 
 /** The kinds of credentials that have this form. */
@@ -69,17 +69,17 @@ const draw = (start: string, shownRandom: number): NewToken => {
 }
 
 /** Draws a personal token. */
-export const newPersonalToken = (): NewToken => draw(PERSONAL_PREFIX, SHOWN_RANDOM)
+export const newPersonalToken = (): NewToken => draw(PERSONAL_START, SHOWN_RANDOM)
 
 /** Draws an organization API key. */
-export const newApiKey = (): NewToken => draw(API_KEY_PREFIX, SHOWN_RANDOM)
+export const newApiKey = (): NewToken => draw(API_KEY_START, SHOWN_RANDOM)
 
 /**
  * Draws an agent token. Its first part tells a reader what it may and until when, as a courtesy: what holds stands in the
  * row. The display prefix is that part, so that a client can assert it.
  */
 export const newAgentToken = (scopes: readonly string[], expiresAt: Date | undefined): NewToken => {
-  const summary = `${AGENT_PREFIX}${summaryOf(scopes, expiresAt)}`
+  const summary = `${AGENT_START}${summaryOf(scopes, expiresAt)}`
   return { ...draw(`${summary}_`, 0), prefix: summary }
 }
 

@@ -25,6 +25,8 @@ export const AUDIT_ACTIONS = [
   'revoke_invitation',
   'accept_invitation',
   'approve_device',
+  'put_sso',
+  'delete_sso',
   'external_change',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
@@ -32,6 +34,8 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 /** Every `type` of an event of an account, which concerns no organization. */
 export const ACCOUNT_EVENT_TYPES = [
   'create_user',
+  'user_disabled',
+  'user_enabled',
   'create_token',
   'revoke_token',
   'sign_in',

@@ -23,18 +23,21 @@ export interface OperatorConfig {
 
 /** A preview is swept this long after its expiry: a renewal that was acknowledged in the last second is seen before. */
 const EXPIRY_GRACE_MS = 60_000
-const MAX_FAILED_STARTS = 5
 const DAY_MS = 86_400_000
 
-/** How often things are looked at that nobody said anything about: what tells by itself is asked less often. */
+/**
+ * How often things are looked at that nobody said anything about: what tells by itself is asked less often. And after how many
+ * starts in vain an environment is failed: kubelet doubles its waits between them, so that the fourth comes after 70 seconds, and
+ * a fifth would after two and a half minutes.
+ */
 const PACE = {
-  local: { resyncSeconds: 30, proofSeconds: 300, proofAtStart: true, readsCache: false },
-  kubernetes: { resyncSeconds: 600, proofSeconds: 3600, proofAtStart: false, readsCache: true },
+  local: { resyncSeconds: 30, proofSeconds: 300, proofAtStart: true, readsCache: false, maxFailedStarts: 5 },
+  kubernetes: { resyncSeconds: 600, proofSeconds: 3600, proofAtStart: false, readsCache: true, maxFailedStarts: 4 },
 } as const
 
 /** The operator's configuration, for where its databases run. @throws ConfigError */
 export const operatorConfig = (environment: Environment, place: keyof typeof PACE = 'local'): OperatorConfig => {
-  const { resyncSeconds, proofSeconds, proofAtStart, readsCache } = PACE[place]
+  const { resyncSeconds, proofSeconds, proofAtStart, readsCache, maxFailedStarts } = PACE[place]
   const env = parseEnv(operatorEnv, environment)
   return Object.freeze({
     namespace: env.SERVICE_OPERATOR_NAMESPACE,
@@ -45,7 +48,7 @@ export const operatorConfig = (environment: Environment, place: keyof typeof PAC
       attemptDeadlineMs: env.SERVICE_OPERATOR_ATTEMPT_SECONDS * 1000,
       proofEveryMs: (env.SERVICE_OPERATOR_PROOF_SECONDS ?? proofSeconds) * 1000,
       proofAtStart,
-      maxFailedStarts: MAX_FAILED_STARTS,
+      maxFailedStarts,
       expiryGraceMs: EXPIRY_GRACE_MS,
     },
     keepDeletionRecordsMs: env.SERVICE_DELETION_RECORD_DAYS * DAY_MS,

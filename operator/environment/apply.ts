@@ -33,7 +33,7 @@ export const apply = async (
       return true
     }
     case 'make-credentials':
-      await credentials.write(credentialOwner(environment), newCredentials(action.rotation))
+      await credentials.write(credentialOwner(environment), newCredentials(action.rotation), { first: true })
       return true
     case 'prepare-rotation':
       await prepareRotation(environment, credentials, action.rotation)

@@ -15,6 +15,7 @@ import { notingStore } from '../../runtime/controller/noting-store.ts'
 import type { ControlMetrics } from '../../runtime/controller/observers.ts'
 import { anyOf, generationChanged, labelsOrAnnotationsChanged } from '../../runtime/controller/predicates.ts'
 import { Reflector } from '../../runtime/controller/reflector.ts'
+import { sharedParts } from '../../runtime/controller/shared-parts.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import type { OperatorContext } from '../context.ts'
 import { driftMetrics } from './drift-metrics.ts'
@@ -107,7 +108,7 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
 /** Where Environments come from: what feeds the controller, where the reconciler reads them, and through what it writes. */
 const source = (context: OperatorContext, metrics: ControlMetrics) => {
   const { config, log } = context
-  const cache = new Cache<Environment>({ log, ...(config.readsCache ? {} : { transform: withoutStatus }) })
+  const cache = new Cache<Environment>({ log, transform: config.readsCache ? sharedParts() : withoutStatus })
   const reflector = new Reflector({
     store: context.store,
     type: environmentType,
@@ -125,6 +126,7 @@ const source = (context: OperatorContext, metrics: ControlMetrics) => {
     read: key => context.store.get(environmentType, key),
     observer: metrics.forLiveView(environmentType.kind),
   })
+  cache.subscribe(({ object }) => view.cacheChanged(keyOf(object)))
   const store = notingStore(context.store, view, environmentType)
   return { store, reader: cachedReader(view), cache, reflector }
 }

@@ -269,6 +269,7 @@ const ROWS: readonly DecisionRow[] = [
     seen: { instance: instance('running'), recollection: PROVEN },
     phase: 'updating',
     action: 'start',
+    conditions: ['Ready=False/Updating', 'Reconciling=True/RestartDue'],
   },
   {
     because: 'a bigger disk needs none',

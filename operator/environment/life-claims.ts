@@ -1,6 +1,7 @@
 /** What the conditions of a living environment say. Pure; `decide-life.ts` knows when. */
 import type { Phase } from '../../lib/model/environment.ts'
 import type { Violated } from './checks/check.ts'
+import { RESTART_DUE } from './checks/settings-applied.ts'
 import { type Claims, claimsOf, fails, holds, unknown } from './conditions.ts'
 import type { Observed } from './observed.ts'
 
@@ -152,16 +153,18 @@ const isFailure = ({ Ready }: Claims): boolean =>
   Ready?.status === 'False' && !(Ready.reason in WORDS) && Ready.reason !== 'Suspended'
 
 const underway = (scene: Scene, observed: Observed): Claims => {
-  const { phase, next, changed, problem } = scene
+  const { phase, next, changed, problem, found } = scene
   const before = carried(observed)
   const word = next === 'provisioning' ? 'Provisioning' : next === 'updating' ? 'Updating' : 'Resuming'
-  const same = phase === next && !changed && before.Reconciling?.reason === word
+  const said = before.Reconciling?.reason
+  const same = phase === next && !changed && (said === word || said === RESTART_DUE)
   const message = WORDS[word]
   const base: Claims = same
     ? before
     : {
         Ready: fails(word, message),
-        Reconciling: holds(word, message),
+        // Why it does not run, where that is our own doing.
+        Reconciling: found?.reason === RESTART_DUE ? holds(RESTART_DUE, found.message) : holds(word, message),
         StorageReady: before.StorageReady ?? unknown(word, message),
         CredentialsReady: before.CredentialsReady ?? unknown(word, message),
         DatabaseReachable: fails(word, message),

@@ -39,7 +39,7 @@ export const credentialOwner = ({ metadata }: Environment): CredentialOwner => (
 /** What was seen, and beside it what no decision may hold. */
 export interface Seen {
   readonly observed: Observed
-  /** The passwords as they were just read; undefined: they were not, or there are none. */
+  /** The passwords as they were read for it, or a moment before; undefined: they were not, or there are none. */
   readonly kept: CredentialSet | undefined
 }
 
@@ -48,6 +48,8 @@ export const observe = async (
   recollection: Recollection,
   sources: Sources,
   settings: { readonly defaults: DefaultFigures; readonly limits: Limits; readonly nowMs: number },
+  /** The passwords, where they were read a moment ago. */
+  known?: CredentialSet,
 ): Promise<Seen> => {
   const { host, credentials, namespaces } = sources
   const wanted = wantedOf(environment, settings.defaults)
@@ -65,22 +67,22 @@ export const observe = async (
   if (concernOf(seen, settings.nowMs, settings.limits) !== 'life') return unread(seen)
 
   const instance = await host.observe(instanceRef(environment))
-  const known = withObservation(recollection, environment, instance)
+  const recalled = withObservation(recollection, environment, instance)
   // A sign-in would hold up what comes before it, and prove what is about to change: it is proven after that.
   const actsFirst =
     decideRetention({ environment, wanted, instance }) !== undefined ||
-    (environment.status?.phase === 'ready' && !areSettingsApplied({ environment, wanted, recollection: known }))
-  if (actsFirst || !needsProof(environment, wanted.suspended, known, settings))
-    return unread({ ...seen, instance, recollection: known })
+    (environment.status?.phase === 'ready' && !areSettingsApplied({ environment, wanted, recollection: recalled }))
+  if (actsFirst || !needsProof(environment, wanted.suspended, recalled, settings))
+    return unread({ ...seen, instance, recollection: recalled })
 
   // Something that starts is looked at often.
   const running = instance.state === 'running'
-  if (!running && known.credentialsKept)
-    return unread({ ...seen, instance, credentials: 'present', recollection: known })
+  if (!running && recalled.credentialsKept)
+    return unread({ ...seen, instance, credentials: 'present', recollection: recalled })
 
   const owner = credentialOwner(environment)
-  const kept = await credentials.read(owner)
-  const applied = known.credentialsApplied || (environment.status?.everReady === true && kept?.next === undefined)
+  const kept = known ?? (await credentials.read(owner))
+  const applied = recalled.credentialsApplied || (environment.status?.everReady === true && kept?.next === undefined)
   // Before its server has taken any, nobody signs in with them.
   const shows = running && (applied || environment.status?.everReady === true)
   const published = kept === undefined || !shows || (await credentials.isPublished(owner, kept))
@@ -94,7 +96,7 @@ export const observe = async (
     credentials: standing(kept, published),
     keptRotation: kept?.rotation,
     signIn,
-    recollection: withSignIn({ ...known, credentialsKept: kept !== undefined }, signIn, settings.nowMs),
+    recollection: withSignIn({ ...recalled, credentialsKept: kept !== undefined }, signIn, settings.nowMs),
   })
   return { observed, kept }
 }

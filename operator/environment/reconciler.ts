@@ -106,7 +106,12 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
   }
 
   /** Observes, decides and reports. undefined: the resource is gone; going: whoever wants that is about to delete it. */
-  const judge = async (key: ResourceKey, id: string, log: Log): Promise<Judged | 'going' | undefined> => {
+  const judge = async (
+    key: ResourceKey,
+    id: string,
+    log: Log,
+    known: CredentialSet | undefined,
+  ): Promise<Judged | 'going' | undefined> => {
     const environment = await reader.get(key)
     if (environment === undefined) return undefined
     const recollection = recall(id, environment)
@@ -119,6 +124,7 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
       recollection,
       { host, credentials, namespaces },
       { defaults, limits, nowMs: now() },
+      known,
     ).catch(async (thrown: unknown) => {
       // How it is cannot be told; that, and why, is.
       const error = toldRefusal(thrown)
@@ -143,9 +149,10 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
     reconcile: async (key, { log, signal }) => {
       const id = keyText(key)
       const done = new Set<ActionKind>()
+      let known: CredentialSet | undefined
       for (let round = 0; round < MAX_ROUNDS; round++) {
         signal?.throwIfAborted()
-        const judged = await judge(key, id, log)
+        const judged = await judge(key, id, log, known)
         if (judged === undefined) {
           recollections.delete(id)
           metrics.forget(key)
@@ -160,6 +167,8 @@ export const createReconciler = (options: ReconcilerOptions): EnvironmentReconci
         if (action === undefined) continue
         if (done.has(action.kind)) return { requeueAfterMs: REPEAT_MS }
         done.add(action.kind)
+        // What Postgres was just given is proven next; whatever else was done, they are read anew.
+        known = action.kind === 'apply-credentials' ? kept : undefined
         log.debug({ action: action.kind, uid: environment.metadata.uid }, 'Acting on an environment')
         if ((await act(id, action, { environment, kept }, log)) === 'wait')
           return { requeueAfterMs: requeueAfterMs ?? REPEAT_MS }

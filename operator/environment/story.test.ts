@@ -47,6 +47,19 @@ describe('the story of an environment', () => {
     assert.equal(messages().at(-1), `The data of this environment is kept: /trash/${uid}`)
   })
 
+  it('tells why a server is restarted, where that was asked for', async () => {
+    const { world, story } = setUp()
+    const key = await world.create()
+    await world.settle(key)
+    story()
+    await world.edit(key, { resources: { memory: '1Gi' } })
+    await world.settle(key)
+    assert.deepEqual(story(), ['RestartDue', 'Updating', 'Ready'])
+    await world.edit(key, { resources: { memory: '1Gi', storage: '64Gi' } })
+    await world.settle(key)
+    assert.deepEqual(story(), [])
+  })
+
   it('warns of what is wrong once, however often it is tried', async () => {
     const { world, story } = setUp()
     world.host.refuse('start', 3, new ConditionError('StorageReady', 'DiskFull', 'Cannot write: the disk is full'))

@@ -4,6 +4,7 @@ import type { Environment } from '../../crds/environment.ts'
 import type { Phase } from '../../lib/model/environment.ts'
 import { WRITE_REFUSED } from '../host/refused-write.ts'
 import type { Action } from './action.ts'
+import { RESTART_DUE } from './checks/settings-applied.ts'
 import type { StoryEvent } from './events.ts'
 import { isRotationDue } from './rotation.ts'
 
@@ -29,6 +30,7 @@ export const storyOf = (before: Environment, after: Environment): readonly Story
   const [from, to] = [before.status?.phase ?? 'requested', after.status?.phase ?? 'requested']
   const told = [
     ...faults(before, after),
+    ...restart(before, after),
     ...(from === to ? progress(before, after) : phaseStory(from, to, conditionOf(after.status?.conditions, 'Ready'))),
     ...expired(before, after),
   ]
@@ -75,11 +77,17 @@ const phaseStory = (from: Phase, to: Phase, ready: Condition | undefined): reado
   }
 }
 
+/** A server that is stopped for what was asked for. */
+const restart = (before: Environment, after: Environment): readonly StoryEvent[] => {
+  const now = changedCondition('Reconciling', before, after)
+  return now?.reason === RESTART_DUE ? [normal(now.reason, now.message)] : []
+}
+
 /** Work that has no phase of its own: a suspend or a resume that begins. */
 const progress = (before: Environment, after: Environment): readonly StoryEvent[] => {
   const now = changedCondition('Reconciling', before, after)
   if (now?.reason === WRITE_REFUSED) return [warning(now.reason, now.message)]
-  const begins = now?.reason === 'Suspending' || now?.reason === 'Resuming' || now?.reason === 'RestartDue'
+  const begins = now?.reason === 'Suspending' || now?.reason === 'Resuming'
   return begins ? [normal(now.reason, now.message)] : []
 }
 

@@ -154,6 +154,23 @@ export const describeHost = (name: string, makeHarness: () => Promise<HostHarnes
       assert.deepEqual(await query(ref, 'select answer from kept'), [{ answer: 42 }])
     })
 
+    it('ends sessions that would stay, and is stopped cleanly all the same', async () => {
+      const ref = await create()
+      // Much longer than any stop may take: a stop that waited for it would end by force.
+      const asleep = query(ref, 'select pg_sleep(3600)').then(
+        () => 'woke up',
+        (error: unknown) => (error as { code?: string }).code,
+      )
+      const sleeping = `select count(*)::int as count from pg_stat_activity where query like 'select pg_sleep%' and wait_event = 'PgSleep'`
+      for (const deadline = Date.now() + harness.deadlineMs; (await query(ref, sleeping))[0]!['count'] !== 1; )
+        assert.ok(Date.now() < deadline, 'the session does not fall asleep')
+      await host.stop(ref)
+      const stopped = await until(ref, 'stopped')
+      assert.equal(stopped.cleanStop, true)
+      // admin_shutdown: it was told, and not just cut off.
+      assert.equal(await asleep, '57P01')
+    })
+
     it('lets the last word win when start and stop follow each other', async () => {
       const ref = await create()
       await host.stop(ref)

@@ -3,6 +3,7 @@ import type { DatabaseCredential } from '../../runtime/credentials/credentials.t
 import { endSession } from '../../runtime/postgres/end-session.ts'
 import { APP_DATABASE } from './database-roles.ts'
 import type { SignIn } from './host.ts'
+import { tlsContext } from './tls-context.ts'
 
 const DEADLINE_MS = 5000
 /** SQLSTATEs by which Postgres refuses a credential. */
@@ -19,6 +20,11 @@ export interface Door {
     readonly servername: string
   }
 }
+
+const sslOf = ({ tls }: Door): pg.ClientConfig['ssl'] =>
+  tls === undefined
+    ? false
+    : { servername: tls.servername, secureContext: tlsContext({ ca: tls.ca }), rejectUnauthorized: true }
 
 /**
  * Signs in the way a client would: over TCP, by password, and with TLS where clients use it, judging the certificate for the
@@ -39,7 +45,7 @@ export const signInOverTcp = async (
     // A tenant may set for its role what fails every sign-in that does not say otherwise: no fault of the environment's.
     options: '-c local_preload_libraries= -c role=none',
     connectionTimeoutMillis: DEADLINE_MS,
-    ssl: door.tls === undefined ? false : { ...door.tls, rejectUnauthorized: true },
+    ssl: sslOf(door),
   })
   client.on('error', () => undefined)
   try {

@@ -1,6 +1,8 @@
+import type { ConnectionOptions } from 'node:tls'
 import pg from 'pg'
 import { endSession } from '../../runtime/postgres/end-session.ts'
 import type { SocketAddress } from '../../runtime/postgres/server-process.ts'
+import { tlsContext } from './tls-context.ts'
 
 /** A server reached over TLS, signed in to by a client certificate. */
 export interface TlsAddress {
@@ -27,6 +29,12 @@ const PINNED = [
   'role=none',
 ]
 
+const sslOf = ({ servername, ...material }: TlsAddress['tls']): ConnectionOptions => ({
+  servername,
+  secureContext: tlsContext(material),
+  rejectUnauthorized: true,
+})
+
 /**
  * A session of the superuser, through the private socket or by certificate, in database `postgres`, where no tenant can put anything. Only for
  * roles and passwords: what belongs to a tenant is never touched by it.
@@ -36,9 +44,7 @@ export const asSuperuser = async <T>(
   use: (client: pg.Client) => Promise<T>,
 ): Promise<T> => {
   const client = new pg.Client({
-    ...('tls' in address
-      ? { host: address.host, ssl: { ...address.tls, rejectUnauthorized: true } }
-      : { host: address.socketFolder }),
+    ...('tls' in address ? { host: address.host, ssl: sslOf(address.tls) } : { host: address.socketFolder }),
     port: address.port,
     user: 'postgres',
     database: 'postgres',

@@ -27,7 +27,7 @@ export const projectCredentials = (
   }
   return {
     read: owner => prepared(owner.namespace, () => credentials.read(owner)),
-    write: (owner, set) => prepared(owner.namespace, () => credentials.write(owner, set)),
+    write: (owner, set, options) => prepared(owner.namespace, () => credentials.write(owner, set, options)),
     isPublished: (owner, set) => prepared(owner.namespace, () => credentials.isPublished(owner, set)),
     // In a namespace that is being deleted nothing can be bound, and the Secrets go by themselves.
     delete: owner => credentials.delete(owner),

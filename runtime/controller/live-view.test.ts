@@ -170,6 +170,27 @@ describe('a live view', () => {
     assert.equal(view.get(KEY)?.metadata.deletionTimestamp, undefined)
   })
 
+  it('remembers nothing beside a cache that has caught up, though nobody asks for it again', async () => {
+    const { view, see, wrote, world } = setUp()
+    await wrote(10)
+    assert.equal(view.size, 1)
+    see(10)
+    view.cacheChanged(KEY)
+    assert.equal(view.size, 0)
+    await wrote(10)
+    assert.equal(view.size, 0, 'its answer came after the watch')
+    view.deletionAsked(KEY, 'u')
+    assert.equal(view.size, 1)
+    view.isGone(KEY, 'u')
+    world.cached = undefined
+    view.cacheChanged(KEY)
+    assert.equal(view.size, 0)
+    view.deletionAsked(KEY, 'u')
+    view.isGone(KEY, 'u')
+    assert.equal(await view.read(KEY), undefined)
+    assert.equal(view.size, 0, 'it was gone before')
+  })
+
   it('asks the store when the cache is behind for five seconds: it may hang', async () => {
     const { clock, world, asked, see, wrote, certainly } = setUp()
     see(5)

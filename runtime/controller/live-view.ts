@@ -63,6 +63,11 @@ export class LiveView<R extends Resource> {
     return { ...object, metadata: { ...object.metadata, deletionTimestamp } }
   }
 
+  /** The cache has changed there: what it has caught up with is forgotten, though nobody asks for it. */
+  cacheChanged(key: ResourceKey): void {
+    this.get(key)
+  }
+
   /** As `get`, after asking the store where an answer to a write of ours was lost, or the cache stays behind. */
   async certain(key: ResourceKey): Promise<R | undefined> {
     const id = keyText(key)
@@ -92,7 +97,7 @@ export class LiveView<R extends Resource> {
         // Written while this was under way: the answer may be from before it.
         if (note !== undefined && note !== before) return note.object
         // Also what is older than a note: a store may have been set back.
-        this.#note(id, object)
+        this.#note(key, id, object)
         if (this.#gone.get(id) === object.metadata.uid) this.#gone.delete(id)
         return object
       }
@@ -100,7 +105,7 @@ export class LiveView<R extends Resource> {
       const note = this.#notes.get(id)
       if (note !== undefined && note !== before) return note.object
       this.#notes.delete(id)
-      if (seen !== undefined) this.#gone.set(id, seen)
+      if (seen !== undefined) this.#setGone(key, seen)
       return undefined
     } catch (error) {
       this.#uncertain.add(id)
@@ -120,7 +125,7 @@ export class LiveView<R extends Resource> {
       const before = this.#notes.get(id)
       const version = numberOf(written.metadata.resourceVersion)
       // Answers may come in another order than the writes.
-      if (before === undefined || version === undefined || before.version < version) this.#note(id, written)
+      if (before === undefined || version === undefined || before.version < version) this.#note(key, id, written)
       return written
     } catch (error) {
       if (!isStoreError(error, ...CLEAR_NO)) this.#uncertain.add(id)
@@ -138,17 +143,22 @@ export class LiveView<R extends Resource> {
     const id = keyText(key)
     this.#notes.delete(id)
     this.#uncertain.delete(id)
-    this.#gone.set(id, uid)
+    this.#setGone(key, uid)
   }
 
   /** We asked for the deletion of the resource that has this uid. */
   deletionAsked(key: ResourceKey, uid: string): void {
-    this.#going.set(keyText(key), uid)
+    if (this.get(key)?.metadata.uid === uid) this.#going.set(keyText(key), uid)
   }
 
-  /** Resources of which more is known than the cache has seen. */
+  /** How much is known beyond what the cache has seen. */
   get size(): number {
-    return this.#notes.size
+    return this.#notes.size + this.#gone.size + this.#going.size
+  }
+
+  /** A cache that shows it no more will not be asked whether it does. */
+  #setGone(key: ResourceKey, uid: string): void {
+    if (this.#options.cache.get(key)?.metadata.uid === uid) this.#gone.set(keyText(key), uid)
   }
 
   #newest(key: ResourceKey, id: string): R | undefined {
@@ -162,10 +172,13 @@ export class LiveView<R extends Resource> {
     return cached
   }
 
-  #note(id: string, object: R): void {
+  #note(key: ResourceKey, id: string, object: R): void {
     const version = numberOf(object.metadata.resourceVersion)
-    if (version === undefined) this.#notes.delete(id)
-    else this.#notes.set(id, { version, object, since: this.#clock.now() })
+    this.#notes.delete(id)
+    if (version === undefined) return
+    this.#notes.set(id, { version, object, since: this.#clock.now() })
+    // The watch may have been faster than the answer.
+    this.#newest(key, id)
   }
 }
 

@@ -84,6 +84,15 @@ export const describeCredentials = (name: string, makeFixture: () => Promise<Cre
       assert.deepEqual(await reader.read(one), set('third'))
     })
 
+    it('a write that is taken for the first and is not replaces what is kept, like any other', async () => {
+      const one = owner()
+      await writer.write(one, set('first'), { first: true })
+      assert.deepEqual(await reader.read(one), set('first'))
+      await writer.write(one, set('second'), { first: true })
+      assert.deepEqual(await reader.read(one), set('second'))
+      assert.equal(await writer.isPublished(one, set('second')), true)
+    })
+
     it('says that what it wrote is published', async () => {
       const one = owner()
       await writer.write(one, set('first'))

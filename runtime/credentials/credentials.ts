@@ -35,8 +35,11 @@ export interface CredentialOwner {
 export interface Credentials {
   /** What is kept, or undefined. */
   read(owner: CredentialOwner): Promise<CredentialSet | undefined>
-  /** Keeps these, replacing others of the same owner, all or nothing. */
-  write(owner: CredentialOwner, credentials: CredentialSet): Promise<void>
+  /**
+   * Keeps these, replacing others of the same owner, all or nothing. `first`: none were kept a moment ago, so that no look is needed
+   * where that is still so; where it is not, it changes nothing.
+   */
+  write(owner: CredentialOwner, credentials: CredentialSet, options?: { readonly first?: boolean }): Promise<void>
   /**
    * Whether what others find of these says the same: where clients read them from a place of their own, a crash or a hand
    * may have left something else there. Writing them again repairs it.

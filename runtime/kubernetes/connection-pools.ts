@@ -1,5 +1,5 @@
 import { buildConnector, Pool } from 'undici'
-import type { TlsMaterial } from './cluster-access.ts'
+import type { TlsMaterial } from './sign-in.ts'
 
 /** Calls that run at once; more wait for a connection. */
 const READ_CONNECTIONS = 8

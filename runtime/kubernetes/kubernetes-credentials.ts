@@ -70,8 +70,12 @@ export class KubernetesCredentials implements Credentials {
   }
 
   /** Writes nothing when both Secrets say so already: a repeated write repairs the `app` Secret. */
-  async write(owner: CredentialOwner, credentials: CredentialSet): Promise<void> {
-    const live = await this.#get(owner, 'ops')
+  async write(
+    owner: CredentialOwner,
+    credentials: CredentialSet,
+    { first = false }: { readonly first?: boolean } = {},
+  ): Promise<void> {
+    const live = first ? undefined : await this.#get(owner, 'ops')
     if (live === undefined && (await this.#make(owner, credentials))) return
     await this.#settle(owner, 'ops', { [SET]: JSON.stringify(credentials) }, live ?? (await this.#get(owner, 'ops')))
     await this.#publish(owner, credentials)

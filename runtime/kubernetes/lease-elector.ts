@@ -2,9 +2,9 @@ import { Worker } from 'node:worker_threads'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Log } from '../log/log.ts'
 import { StoreError } from '../store/store-error.ts'
-import type { ClusterAccess } from './cluster-access.ts'
 import { LeaseTerm } from './lease-term.ts'
 import type { LeaseWorkerInput, LeaseWorkerMessage, LeaseWorkerOrder } from './lease-worker.ts'
+import type { ClusterAccess } from './sign-in.ts'
 
 export interface LeaseElectorOptions {
   readonly access: ClusterAccess

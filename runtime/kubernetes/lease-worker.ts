@@ -1,10 +1,10 @@
 /** The thread that keeps a lease, with connections of its own: whatever blocks the main loop does not lose it. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { sleep, systemClock } from '../controller/clock.ts'
-import type { SignIn } from './cluster-access.ts'
 import { HttpKubernetesApi } from './http-kubernetes-api.ts'
 import { LeaseContender, type Standing } from './lease-contender.ts'
 import { LeaseTerm, monotonicMs } from './lease-term.ts'
+import type { SignIn } from './sign-in.ts'
 
 /** What the thread is started with. */
 export interface LeaseWorkerInput {

@@ -35,6 +35,11 @@ export class LiveObjects<O extends KubernetesObject> {
     return this.#view.get(key)
   }
 
+  /** The cache has changed there: nothing is remembered beside it that it has seen. */
+  cacheChanged(key: ObjectKey): void {
+    this.#view.cacheChanged(key)
+  }
+
   /** As `get`, after asking the API server where that is not certain. */
   certain(key: ObjectKey): Promise<Observed<O> | undefined> {
     return this.#view.certain(key)

@@ -1,8 +1,9 @@
 import type { Registry } from 'prom-client'
 import { StoreClock } from '../store/store-clock.ts'
-import { type ClusterAccess, clusterAccess } from './cluster-access.ts'
+import { clusterAccess } from './cluster-access.ts'
 import { HttpKubernetesApi } from './http-kubernetes-api.ts'
 import type { KubernetesApi } from './kubernetes-api.ts'
+import type { ClusterAccess } from './sign-in.ts'
 import { transportMetrics } from './transport-metrics.ts'
 
 export interface OpenKubernetesApiOptions {

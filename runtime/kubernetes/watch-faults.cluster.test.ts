@@ -19,6 +19,8 @@ const configMaps: ObjectType<V1ConfigMap> = { apiVersion: 'v1', kind: 'ConfigMap
 const watches = ({ verb }: Exchange): boolean => verb === 'watch'
 /** As a stream, or by pages. */
 const lists = ({ verb, query }: Exchange): boolean => verb === 'list' || query.has('sendInitialEvents')
+/** From a version on. */
+const follows = ({ verb, query }: Exchange): boolean => verb === 'watch' && !query.has('sendInitialEvents')
 const both = ({ verb }: Exchange): boolean => verb === 'watch' || verb === 'list'
 
 const IDLE_MS = 1_500
@@ -36,6 +38,7 @@ const FAULTS: readonly [string, (exchange: Exchange) => boolean, Fault, number][
   ['watches that say 410', watches, { watch: { kind: 'gone', after: 2 } }, 4],
   ['watches that tell everything twice', watches, { watch: { kind: 'duplicated' } }, 1],
   ['watches that tell late', watches, { watch: { kind: 'delayed', ms: 200 } }, 1],
+  ['watches that tell only what came last', watches, { watch: { kind: 'merged', ms: 100 } }, 1],
   ['watches refused with 410', watches, { answer: 410, reason: 'Expired' }, 3],
   ['watches refused with 500', watches, { answer: 500 }, 3],
   ['watches refused with 429 and a time', watches, { answer: 429, retryAfterSeconds: 1 }, 2],
@@ -63,7 +66,7 @@ describe('a reflector of an API server, through a network that fails', function 
     await proxy.stop()
   })
 
-  const follow = async () => {
+  const follow = async ({ idleTimeoutMs = IDLE_MS } = {}) => {
     const registry = new Registry()
     const cache = new Cache<Observed<V1ConfigMap>>({ log: silentLog })
     const reflector = new Reflector({
@@ -72,7 +75,7 @@ describe('a reflector of an API server, through a network that fails', function 
       sink: cache,
       log: silentLog,
       backoff: { baseMs: 20, capMs: 300 },
-      idleTimeoutMs: IDLE_MS,
+      idleTimeoutMs,
       listDeadlineMs: IDLE_MS,
       metrics: controlMetrics(registry),
     })
@@ -140,6 +143,64 @@ describe('a reflector of an API server, through a network that fails', function 
       await new Promise(resolve => setTimeout(resolve, 10))
     assert.notEqual(reflector.health().state, 'stopped')
   }
+
+  const counted = async (registry: Registry, metric: string): Promise<number> =>
+    Number(new RegExp(`^reflector_${metric}\\{.*\\} (\\d+)$`, 'm').exec(await registry.metrics())?.[1])
+  /** The version is said to be gone: lists once more. */
+  const listedAgain = async (reflector: Reflector<Observed<V1ConfigMap>>): Promise<void> => {
+    const { lists } = reflector.health()
+    proxy.inject(follows, { answer: 410, reason: 'Expired' }, 1)
+    await reopened(reflector)
+    await until(() => reflector.health().lists > lists)
+  }
+
+  it('counts what no watch had told when it lists again, and nothing where all was told', async () => {
+    const { cache, reflector, registry } = await follow()
+    try {
+      await change(7)
+      await converged(cache)
+      await listedAgain(reflector)
+      assert.equal(await counted(registry, 'missed_events_total'), 0)
+      proxy.inject(follows, { watch: { kind: 'lossy', after: 0 } }, 1)
+      await reopened(reflector)
+      const { objects } = cluster
+      const [lost, told] = [
+        { namespace, name: 'c-1' },
+        { namespace, name: 'c-2' },
+      ]
+      await objects.merge(configMaps, lost, { data: { n: 'lost' } })
+      await objects.merge(configMaps, told, { data: { n: 'told' } })
+      await until(() => cache.get(told)?.data?.['n'] === 'told')
+      assert.notEqual(cache.get(lost)?.data?.['n'], 'lost')
+      await listedAgain(reflector)
+      assert.equal(await counted(registry, 'missed_events_total'), 1)
+      await converged(cache)
+    } finally {
+      await reflector.stop()
+    }
+  })
+
+  it('asks again no sooner than a busy API server says, and goes on then', async () => {
+    // A wait is silence, too.
+    const { cache, reflector } = await follow({ idleTimeoutMs: 60_000 })
+    try {
+      // More than its own back-off would wait.
+      const seconds = 1
+      const busy = proxy.inject(follows, { answer: 429, reason: 'TooManyRequests', retryAfterSeconds: seconds }, 2)
+      const before = proxy.exchanges.length
+      await reopened(reflector)
+      await change(7)
+      await converged(cache)
+      assert.equal(busy.count, 2)
+      const asked = proxy.exchanges.slice(before).filter(({ verb }) => verb === 'watch')
+      const gapsMs = asked.slice(1).map(({ at }, index) => at - asked[index]!.at)
+      // A timer may be a millisecond early by the clock of the day.
+      assert.ok(gapsMs.length >= 2 && gapsMs.every(ms => ms >= seconds * 1_000 - 5), String(gapsMs))
+      assert.equal(reflector.health().lists, 1)
+    } finally {
+      await reflector.stop()
+    }
+  })
 
   it('outlives an API server that is away, and learns what happened meanwhile', async () => {
     const { cache, reflector } = await follow()

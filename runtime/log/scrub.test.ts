@@ -1,7 +1,24 @@
 import assert from 'node:assert/strict'
-import { newPersonalToken } from '../../lib/credentials/token.ts'
+import { newOneTimeToken } from '../../lib/credentials/one-time-token.ts'
+import { newSessionToken } from '../../lib/credentials/session-token.ts'
+import { newAgentToken, newApiKey, newPersonalToken } from '../../lib/credentials/token.ts'
+import { TOKEN_WORDS, type TokenWord } from '../../lib/credentials/token-words.ts'
 import { jsonLog } from './json-log.ts'
 import { scrub } from './scrub.ts'
+
+/** A word without a way to make its token does not compile. */
+const MADE: Readonly<Record<TokenWord, () => { readonly token: string }>> = {
+  pat: newPersonalToken,
+  agt: () => newAgentToken(['org:acme:read', 'project:acme/shop:deploy'], undefined),
+  ses: newSessionToken,
+  mgl: () => newOneTimeToken('mgl'),
+  inv: () => newOneTimeToken('inv'),
+  rst: () => newOneTimeToken('rst'),
+  setup: () => newOneTimeToken('setup'),
+  mfa: () => newOneTimeToken('mfa'),
+  dev: () => newOneTimeToken('dev'),
+  sso: () => newOneTimeToken('sso'),
+}
 
 describe('scrub', () => {
   const { token } = newPersonalToken()
@@ -20,6 +37,15 @@ describe('scrub', () => {
       assert.ok(!clean.includes(secret), clean)
       assert.ok(clean.includes('[redacted]'))
     })
+
+  for (const word of TOKEN_WORDS)
+    it(`knows tokens that begin with svc_${word}_`, () => {
+      const made = MADE[word]().token
+      assert.ok(made.startsWith(`svc_${word}_`))
+      assert.equal(scrub(`{"msg":"a ${made} of somebody"}`), `{"msg":"a svc_${word}_[redacted] of somebody"}`)
+    })
+
+  it('knows API keys', () => assert.equal(scrub(`a ${newApiKey().token}!`), 'a svck_[redacted]!'))
 
   it('leaves roles, metric names and ids alone', () => {
     const line =

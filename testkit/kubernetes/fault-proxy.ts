@@ -26,6 +26,8 @@ export interface Exchange {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
   readonly resource: string
   readonly userAgent: string
+  /** When it came, in milliseconds of the epoch. */
+  readonly at: number
   /** Counts all calls, from 1. */
   readonly number: number
   /** Counts the calls that change something, leases left out, from 1; undefined for the others. */
@@ -113,7 +115,8 @@ export const startFaultProxy = async (kubeconfig: string, { mark = '' } = {}): P
     const mutation = method === 'GET' || resource === 'leases' ? undefined : ++mutations
     const userAgent = headers['user-agent'] ?? ''
     const verb = verbOf(method, path, query)
-    const exchange = { method, path, query, verb, resource, userAgent, number: exchanges.length + 1, mutation }
+    const [at, number] = [Date.now(), exchanges.length + 1]
+    const exchange = { method, path, query, verb, resource, userAgent, at, number, mutation }
     exchanges.push(exchange)
     return exchange
   }

@@ -1,14 +1,21 @@
 /** The pod faker on a real API server with real controllers: a StatefulSet cannot tell it from a node. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { V1Pod, V1StatefulSet } from '@kubernetes/client-node'
+import type { V1ConfigMap, V1Namespace, V1Pod, V1StatefulSet } from '@kubernetes/client-node'
 import type { ObjectKey, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
-import { collectionPath } from '../../runtime/kubernetes/object-path.ts'
+import { collectionPath, objectPath } from '../../runtime/kubernetes/object-path.ts'
 import { CLAIM, type ClaimFaker, startClaimFaker, VOLUME } from './claim-faker.ts'
 import { apiCluster, type TestCluster } from './cluster.ts'
 import { NODE } from './node-faker.ts'
-import { POD, PodFaker } from './pod-faker.ts'
+import { isOfEndingNamespace, POD, PodFaker } from './pod-faker.ts'
 
+const CONFIG_MAP: ObjectType<V1ConfigMap> = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' }
+const NAMESPACE: ObjectType<V1Namespace> = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  clusterScoped: true,
+}
 const STATEFUL_SET: ObjectType<V1StatefulSet> = { apiVersion: 'apps/v1', kind: 'StatefulSet', plural: 'statefulsets' }
 
 const eventually = async (what: string, met: () => Promise<boolean>): Promise<void> => {
@@ -147,6 +154,22 @@ describe('the pod faker', function () {
     assert.equal(await isGone(), false)
     await pods.bringBackNode()
     await eventually('gone', isGone)
+  })
+
+  it('knows the refusal of a binding in a namespace that ends', async () => {
+    const ending = await cluster.namespace('e2e-faker-ending')
+    const key = { namespace: ending, name: 'stays' }
+    const held = await cluster.objects.create(CONFIG_MAP, { metadata: { ...key, finalizers: ['svc.internal/test'] } })
+    const namespace = await cluster.objects.get(NAMESPACE, { namespace: '', name: ending })
+    await cluster.objects.delete(NAMESPACE, { namespace: '', name: ending }, { uid: namespace!.metadata!.uid! })
+    const body = { apiVersion: 'v1', kind: 'Binding', metadata: { ...podKey, namespace: ending } }
+    const target = { apiVersion: 'v1', kind: 'Node', name: pods.node }
+    const path = objectPath(POD, { ...podKey, namespace: ending }, 'binding')
+    try {
+      await assert.rejects(cluster.api.call({ method: 'POST', path, body: { ...body, target } }), isOfEndingNamespace)
+    } finally {
+      await cluster.objects.merge(CONFIG_MAP, key, { metadata: { uid: held.metadata!.uid, finalizers: [] } })
+    }
   })
 
   it('lets a claim go with its volume', async () => {

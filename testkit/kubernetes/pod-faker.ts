@@ -43,6 +43,8 @@ type Stage = 'new' | 'starting' | 'running' | 'ending'
 interface FakedPod {
   pod: V1Pod
   stage: Stage
+  /** Its server does, while it runs. */
+  answers: boolean
   restarts: number
   lastExit?: Exit
   readonly ip: string
@@ -89,10 +91,16 @@ export class PodFaker {
   /** The uid of a pod with these labels that is ready; undefined: none is. */
   answering(namespace: string, labels: Readonly<Record<string, string>>): string | undefined {
     return [...(this.#byNamespace.get(namespace) ?? [])].find(uid => {
-      const { stage, pod } = this.#pods.get(uid)!
+      const { stage, answers, pod } = this.#pods.get(uid)!
       const has = pod.metadata!.labels ?? {}
-      return stage === 'running' && Object.entries(labels).every(([name, value]) => has[name] === value)
+      return stage === 'running' && answers && Object.entries(labels).every(([name, value]) => has[name] === value)
     })
+  }
+
+  /** The Secrets that are mounted into a pod. */
+  secretsOf(uid: string): readonly string[] {
+    const volumes = this.#pods.get(uid)?.pod.spec?.volumes ?? []
+    return volumes.flatMap(({ secret }) => secret?.secretName ?? [])
   }
 
   /** How pods start and end from now on, each one as this says; what is left out is quick and clean. */
@@ -107,6 +115,7 @@ export class PodFaker {
     faked.restarts++
     faked.lastExit = exit
     faked.stage = 'starting'
+    faked.answers = false
     await this.#report(faked, 'crashed', exit)
     this.#later(faked, this.#behaviour(faked.pod).startMs, () => this.#run(faked))
   }
@@ -131,12 +140,15 @@ export class PodFaker {
   }
 
   /** What the controller of nodes does with a pod on one that fell silent by itself; one that says so itself it leaves. */
-  async #doubt(pod: V1Pod): Promise<void> {
-    const conditions = pod.status?.conditions?.map(({ type, status }) =>
+  async #doubt(known: V1Pod): Promise<void> {
+    // Read anew: the watch may not have brought yet that it became ready.
+    const pod = await this.#objects.get(POD, keyOf(known))
+    if (pod?.metadata?.uid !== known.metadata!.uid) return
+    const conditions = pod?.status?.conditions?.map(({ type, status }) =>
       type === 'Ready' ? { type, status: 'False', reason: 'NodeNotReady' } : { type, status },
     )
-    const change = { metadata: { uid: pod.metadata!.uid }, status: { conditions } }
-    await this.#objects.merge(POD, keyOf(pod), change, 'status')
+    const change = { metadata: { uid: known.metadata!.uid }, status: { conditions } }
+    await this.#objects.merge(POD, keyOf(known), change, 'status')
   }
 
   /** The node is back and does what it missed. */
@@ -172,7 +184,7 @@ export class PodFaker {
       // One that an earlier faker started runs on.
       const ready = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
       const ip = pod.status?.podIP ?? this.#nextAddress()
-      this.#pods.set(uid, { pod, stage: ready ? 'running' : 'new', restarts: 0, ip })
+      this.#pods.set(uid, { pod, stage: ready ? 'running' : 'new', answers: ready, restarts: 0, ip })
       const namespace = pod.metadata!.namespace!
       this.#byNamespace.set(namespace, (this.#byNamespace.get(namespace) ?? new Set()).add(uid))
     } else known.pod = pod
@@ -218,16 +230,23 @@ export class PodFaker {
     }
     act().catch((error: unknown) => {
       if (signal.aborted || isStoreError(error, 'NotFound')) return
-      if (!isStoreError(error, 'Conflict', 'Unavailable', 'TooManyRequests')) this.#failures.push(error)
+      const expected = isStoreError(error, 'Conflict', 'Unavailable', 'TooManyRequests') || isOfEndingNamespace(error)
+      if (!expected) this.#failures.push(error)
       // A kubelet tries again as long as the pod is there.
       faked.stage = 'new'
       setTimeout(() => this.#advance(faked), AGAIN_MS)
     })
   }
 
+  /** Its server answers once kubelet has said that it is ready, not before: who meets it may look at its status next. */
   async #run(faked: FakedPod): Promise<void> {
+    const { restarts } = faked
     faked.stage = 'running'
     await this.#report(faked, 'ready')
+    // Unless it crashed meanwhile.
+    if (faked.restarts === restarts) faked.answers = true
+    // It fell silent meanwhile.
+    if (!this.#node.isThere) await this.#doubt(faked.pod)
   }
 
   async #end(faked: FakedPod, exitCode: number): Promise<void> {
@@ -254,5 +273,9 @@ export class PodFaker {
     return `10.${200 + (serial >> 16)}.${(serial >> 8) & 255}.${serial & 255}`
   }
 }
+
+/** Nothing is made in a namespace that ends, a binding neither: its pods wait until they are deleted. */
+export const isOfEndingNamespace = (error: unknown): boolean =>
+  isStoreError(error, 'Forbidden') && error.violations.some(({ field }) => field === 'metadata.namespace')
 
 const keyOf = ({ metadata }: V1Pod): ObjectKey => ({ namespace: metadata!.namespace!, name: metadata!.name! })

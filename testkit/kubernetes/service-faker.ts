@@ -25,6 +25,8 @@ export class ServiceFaker {
   readonly #doors = new Map<string, Server>()
   /** By the uid of the environment: what a server keeps outlives its pods. */
   readonly #servers = new Map<string, Promise<StandinServer>>()
+  /** The Secrets that kubelet mounts for it, by the uid of the environment. */
+  readonly #mounted = new Map<string, readonly string[]>()
   /** The pod in which a server was last asked. */
   readonly #ranIn = new Map<string, string>()
   readonly #failures: unknown[] = []
@@ -94,6 +96,9 @@ export class ServiceFaker {
   }
 
   async #server(namespace: string, owner: string, pod: string): Promise<StandinServer> {
+    const mounted = this.#pods.secretsOf(pod)
+    // A pod may be gone by the time that its server reads again.
+    if (mounted.length > 0) this.#mounted.set(owner, mounted)
     let starting = this.#servers.get(owner)
     if (starting === undefined) {
       starting = StandinServer.start(() => this.#files(namespace, owner))
@@ -108,9 +113,11 @@ export class ServiceFaker {
     return server
   }
 
+  /** As kubelet mounts them. */
   async #files(namespace: string, owner: string): Promise<StandinFiles> {
-    const { items } = await this.#objects.list(secrets, { namespace, labels: { [UID]: owner } })
-    const { data } = items.find(({ type }) => type === 'kubernetes.io/tls') ?? {}
+    const names = this.#mounted.get(owner) ?? []
+    const found = await Promise.all(names.map(name => this.#objects.get(secrets, { namespace, name })))
+    const { data } = found.find(secret => secret?.type === 'kubernetes.io/tls') ?? {}
     if (data === undefined) throw new Error(`No files of the server of ${owner}`)
     const read = (name: string): string => atob(data[name] ?? '')
     return {

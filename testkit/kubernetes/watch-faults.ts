@@ -20,6 +20,10 @@ export type WatchFault =
   | { readonly kind: 'duplicated' }
   /** Every event comes late. */
   | { readonly kind: 'delayed'; readonly ms: number }
+  /** Of all that happens to an object within that time only the last is told. */
+  | { readonly kind: 'merged'; readonly ms: number }
+  /** One change is never told; what comes before and after it is. */
+  | { readonly kind: 'lossy'; readonly after: number }
 
 /** Where a faulty stream goes. */
 export interface WatchSink {
@@ -37,13 +41,18 @@ const GONE = JSON.stringify({
 export const faultyWatch = (fault: WatchFault, sink: WatchSink): ((chunk: Buffer) => void) => {
   if (fault.kind === 'cut') return cut(fault.afterBytes, sink)
   let rest = Buffer.alloc(0)
+  const merge = fault.kind === 'merged' ? merged(fault.ms, sink) : undefined
   let events = 0
   let over = false
+  let isLost = false
   const take = (line: Buffer): void => {
     if (over) return
-    if (fault.kind === 'duplicated') sink.write(Buffer.concat([line, line]))
+    if (fault.kind === 'merged') merge?.(line)
+    else if (fault.kind === 'duplicated') sink.write(Buffer.concat([line, line]))
     else if (fault.kind === 'delayed') setTimeout(() => sink.write(line), fault.ms)
     else if (events < fault.after) sink.write(line)
+    else if (fault.kind === 'lossy' && (isLost || isBookmark(line))) sink.write(line)
+    else if (fault.kind === 'lossy') isLost = true
     else over = strike(fault, line, sink)
     events += 1
   }
@@ -55,6 +64,9 @@ export const faultyWatch = (fault: WatchFault, sink: WatchSink): ((chunk: Buffer
     }
   }
 }
+
+/** It tells how far the stream is, and no change. */
+const isBookmark = (line: Buffer): boolean => line.includes('"type":"BOOKMARK"')
 
 /** Instead of an event; true: nothing of the stream passes any more. */
 const strike = (fault: WatchFault, line: Buffer, sink: WatchSink): boolean => {
@@ -82,6 +94,8 @@ const strike = (fault: WatchFault, line: Buffer, sink: WatchSink): boolean => {
     case 'cut':
     case 'duplicated':
     case 'delayed':
+    case 'merged':
+    case 'lossy':
       throw new RangeError(`${fault.kind} strikes elsewhere`)
   }
 }
@@ -93,5 +107,33 @@ const cut = (afterBytes: number, sink: WatchSink): ((chunk: Buffer) => void) => 
     sink.write(chunk.subarray(0, left))
     left -= chunk.length
     if (left <= 0) sink.reset()
+  }
+}
+
+interface Told {
+  readonly type: string
+  readonly object: { readonly metadata: { readonly uid: string } }
+}
+
+const merged = (ms: number, sink: WatchSink): ((line: Buffer) => void) => {
+  const held = new Map<string, Told>()
+  const flush = (): void => {
+    for (const event of held.values()) sink.write(`${JSON.stringify(event)}\n`)
+    held.clear()
+  }
+  return line => {
+    const event = JSON.parse(line.toString()) as Told
+    const { uid } = event.object.metadata
+    if (isBookmark(line)) {
+      flush()
+      sink.write(line)
+      return
+    }
+    if (held.size === 0) setTimeout(flush, ms)
+    const before = held.get(uid)
+    // Versions never fall: the last to change is told last.
+    held.delete(uid)
+    const isNew = before?.type === 'ADDED' && event.type === 'MODIFIED'
+    held.set(uid, isNew ? { ...event, type: 'ADDED' } : event)
   }
 }

@@ -42,16 +42,38 @@ const SECRET_SETTINGS: readonly string[] = [
   'SERVICE_OIDC_CLIENT_SECRET',
 ] satisfies (keyof typeof apiServerEnv.shape)[]
 
+/** What names a file: nothing of the user's is in the image, so each is mounted from where the user keeps it. */
+const FILE_SETTINGS: readonly string[] = [
+  'SERVICE_MAIL_CA_FILE',
+  'SERVICE_OIDC_CA_FILE',
+  'SERVICE_SSO_CA_FILE',
+] satisfies (keyof typeof apiServerEnv.shape)[]
+
 const secretKey = { secretName: objectName('A Secret of yours'), key: text('Its key', { minLength: 1 }) }
 
-const secretSettings = object(
-  'Settings that are secrets, by their names',
-  Object.fromEntries(
-    Object.entries(apiServerEnv.shape)
-      .filter(([name]) => SECRET_SETTINGS.includes(name))
-      .map(([name, { description = '' }]) => [name, object(description, secretKey, ['secretName', 'key'])]),
-  ),
+/** One member for each of these settings, which says where it comes from. */
+const settingsFrom = (description: string, names: readonly string[], source: (of: string) => Schema): Schema =>
+  object(
+    description,
+    Object.fromEntries(
+      Object.entries(apiServerEnv.shape)
+        .filter(([name]) => names.includes(name))
+        .map(([name, field]) => [name, source((field as z.ZodType).description ?? '')]),
+    ),
+  )
+
+const secretSettings = settingsFrom('Settings that are secrets, by their names', SECRET_SETTINGS, description =>
+  object(description, secretKey, ['secretName', 'key']),
 )
+
+const fileSettings = settingsFrom('Settings that name a file, by their names', FILE_SETTINGS, description => ({
+  ...object(
+    `${description}: a key of a ConfigMap or of a Secret`,
+    { ...secretKey, configMapName: objectName('A ConfigMap of yours') },
+    ['key'],
+  ),
+  oneOf: [{ required: ['configMapName'] }, { required: ['secretName'] }],
+}))
 
 /** The variables of a program, each with its description; written as text or, where they are one, as a number. */
 const settings = (description: string, env: z.ZodObject): Schema =>
@@ -59,7 +81,7 @@ const settings = (description: string, env: z.ZodObject): Schema =>
     description,
     Object.fromEntries(
       Object.entries(env.shape)
-        .filter(([name]) => !SET_BY_CHART.includes(name) && !SECRET_SETTINGS.includes(name))
+        .filter(([name]) => ![...SET_BY_CHART, ...SECRET_SETTINGS, ...FILE_SETTINGS].includes(name))
         .map(([name, field]) => [
           name,
           { description: (field as z.ZodType).description ?? '', type: ['string', 'integer'] },
@@ -172,6 +194,7 @@ export const platformValuesSchema = (): Schema => ({
       publicUrl: text('The base URL that clients use; empty: links in problems are relative', {
         pattern: '^(https?://.+)?$',
       }),
+      fileSettings,
       secretSettings,
       service: object('Its Service', {
         type: oneOf('Its type', ['ClusterIP', 'NodePort', 'LoadBalancer']),

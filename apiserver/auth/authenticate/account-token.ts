@@ -27,6 +27,7 @@ export const accountTokens = (sql: Sql, lastUsed: LastUsed): Authenticator => ({
       credentialId: credential.id,
       isOperator: credential.kind === 'personal' && credential.isOperator,
       role: credential.role ?? undefined,
+      boundTo: credential.boundTo ?? undefined,
       scopes: credential.kind === 'agent' ? scopesOf(credential.scopes ?? [], credential.boundTo) : undefined,
     }
     return { principal }

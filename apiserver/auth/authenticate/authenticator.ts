@@ -1,4 +1,4 @@
-import type { Principal } from '../../commands/call.ts'
+import type { OpenCall, Principal } from '../../commands/call.ts'
 
 /** A credential whose form is right; whether it is valid is not known yet. */
 export interface PresentedToken {
@@ -6,6 +6,9 @@ export interface PresentedToken {
   /** Its SHA-256. */
   readonly digest: Buffer
 }
+
+/** What is known of a call before anybody knows who makes it: for the events that looking at its credential leaves. */
+export type CallOrigin = Pick<OpenCall, 'requestId' | 'clientIp'>
 
 /** Who it is, and what the answer tells them about their credential. */
 export interface Authenticated {
@@ -24,5 +27,9 @@ export interface Authenticator {
    * Whose token it is, with their role in the organization where one is named; undefined when the token is not valid now.
    * One statement, on the database's clock: nothing about tokens is cached, so that a revocation holds at once.
    */
-  find(presented: PresentedToken, organizationId: string | undefined): Promise<Authenticated | undefined>
+  find(
+    presented: PresentedToken,
+    organizationId: string | undefined,
+    origin: CallOrigin,
+  ): Promise<Authenticated | undefined>
 }

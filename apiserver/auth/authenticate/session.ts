@@ -12,7 +12,7 @@ import {
 } from '../../store/login/sessions.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { LastUsed } from '../last-used.ts'
-import type { Authenticated, Authenticator } from './authenticator.ts'
+import type { Authenticated, Authenticator, CallOrigin } from './authenticator.ts'
 
 /** What sessions are told. */
 export interface SessionSettings extends SessionLife {
@@ -27,6 +27,7 @@ const authenticatedAs = (session: SessionCredential): Authenticated['principal']
   credentialId: session.id,
   isOperator: session.organizationId === null && session.isOperator,
   role: session.role ?? undefined,
+  boundTo: session.organizationId ?? undefined,
   scopes: undefined,
 })
 
@@ -34,11 +35,15 @@ const authenticatedAs = (session: SessionCredential): Authenticated['principal']
  * Somebody holds a token that was replaced long ago: its holder or whoever took it from them. Nobody can tell which, so
  * the session ends for both.
  */
-const endReused = async (database: Database, session: SessionCredential): Promise<void> => {
+const endReused = async (
+  database: Database,
+  { id, userId }: SessionCredential,
+  { requestId, clientIp }: CallOrigin,
+): Promise<void> => {
   await database.transaction(async sql => {
-    const { id, userId } = session
     if ((await endSession(sql, userId, id)) === undefined) return
-    await insertAccountEvent(sql, { type: 'session_reuse', userId, clientIp: null, metadata: { session_id: id } })
+    const metadata = { session_id: id, credential_kind: 'session', credential_id: id, request_id: requestId }
+    await insertAccountEvent(sql, { type: 'session_reuse', userId, clientIp, metadata })
   })
 }
 
@@ -49,15 +54,15 @@ export const sessions = (
   log: Log,
 ): Authenticator => ({
   accepts: isSessionToken,
-  find: async ({ token, digest }, organizationId): Promise<Authenticated | undefined> => {
+  find: async ({ token, digest }, organizationId, origin): Promise<Authenticated | undefined> => {
     const session = await findSessionCredential(database, digest, organizationId, settings)
     if (session === undefined) return undefined
     if (session.reused) {
       log.warn(
-        { session_id: session.id, user_id: session.userId },
+        { session_id: session.id, user_id: session.userId, request_id: origin.requestId },
         'A replaced session token was used: the session ends',
       )
-      await endReused(database, session)
+      await endReused(database, session, origin)
       return undefined
     }
     if (session.stale) lastUsed.mark('sessions', session.id)

@@ -24,6 +24,7 @@ describe('asking an identity provider', () => {
       clientSecret,
       audience: clientId,
       caFile: undefined,
+      operators: [],
     }
     const ours = new IdentityProvider({ config, log: silentLog, registry, now: () => Date.now() + clock.ahead })
     return { clock, registry, identify: (token: string) => ours.identify(token, token) }

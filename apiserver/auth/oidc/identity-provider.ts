@@ -4,24 +4,17 @@ import { Counter, type Registry } from 'prom-client'
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import { authorities } from '../../../runtime/config/authorities.ts'
 import type { Log } from '../../../runtime/log/log.ts'
-import type { OidcConfig } from '../../config/oidc.ts'
+import { isSafeProviderUrl, type OidcConfig } from '../../config/oidc.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { type Identity, judgeIntrospection } from './judge-introspection.ts'
 import { KnownTokens, type Learnt } from './known-tokens.ts'
-import { type ProviderFetch, providerFetch } from './provider-fetch.ts'
+import { letFetchJudge, type ProviderFetch, providerFetch, reasonOf } from './provider-fetch.ts'
 
 const DEADLINE_MS = 3000
 const SKEW_SECONDS = 30
 /** How long a token that was revoked at the provider may still be taken for good, at most. */
 export const KNOWN_FOR = { goodMs: 30_000, badMs: 5000, most: 10_000 }
 const BREAKER = { failures: 5, withinMs: 10_000, openMs: 5000 }
-
-/**
- * Which URLs may be called at all is judged where they are: http passes on this machine alone. This very function, since
- * discovery looks for it by its identity.
- */
-// eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to stand out
-const letFetchJudge: (configuration: client.Configuration) => void = client.allowInsecureRequests
 
 export interface IdentityProviderOptions {
   readonly config: OidcConfig
@@ -37,13 +30,6 @@ const unavailable = (retryAfterSeconds: number, cause?: unknown): DomainError =>
     cause,
   })
 
-/** What may be logged of a failure: never an answer, which could hold what we sent. */
-const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return 'unknown'
-  const { code } = error as { readonly code?: unknown }
-  return typeof code === 'string' && /^[A-Za-z0-9_]{1,64}$/.test(code) ? code : error.name
-}
-
 export class IdentityProvider {
   readonly #config: OidcConfig
   readonly #fetch: ProviderFetch
@@ -56,7 +42,12 @@ export class IdentityProvider {
 
   constructor({ config, log, registry, now = Date.now }: IdentityProviderOptions) {
     this.#config = config
-    this.#fetch = providerFetch(authorities('SERVICE_OIDC_CA_FILE', config.caFile), DEADLINE_MS)
+    this.#fetch = providerFetch({
+      authorities: authorities('SERVICE_OIDC_CA_FILE', config.caFile),
+      deadlineMs: DEADLINE_MS,
+      mayCall: isSafeProviderUrl,
+      keepAlive: true,
+    })
     this.#log = log
     this.#now = now
     this.#known = new KnownTokens(KNOWN_FOR, now)
@@ -102,8 +93,9 @@ export class IdentityProvider {
   }
 
   #judge(claims: client.IntrospectionResponse): Learnt<Identity> | undefined {
-    const { issuer, audience } = this.#config
-    const judged = judgeIntrospection(claims, { issuer, audience, skewSeconds: SKEW_SECONDS }, this.#now() / 1000)
+    const { issuer, audience, operators } = this.#config
+    const expected = { issuer, audience, operators, skewSeconds: SKEW_SECONDS }
+    const judged = judgeIntrospection(claims, expected, this.#now() / 1000)
     if (typeof judged === 'string') {
       this.#asked.inc({ outcome: 'refused' })
       if (claims.active) this.#log.warn({ reason: judged }, 'An active token of the identity provider is none for us')

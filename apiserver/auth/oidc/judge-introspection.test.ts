@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { judgeIntrospection } from './judge-introspection.ts'
 
-const EXPECTED = { issuer: 'https://id.example.com', audience: 'svc', skewSeconds: 30 }
+const EXPECTED = { issuer: 'https://id.example.com', audience: 'svc', skewSeconds: 30, operators: [] }
 const NOW = 1_800_000_000
 const GOOD = { active: true, iss: EXPECTED.issuer, aud: 'svc', sub: 'ada', exp: NOW + 600, token_type: 'Bearer' }
 
@@ -22,7 +22,7 @@ describe('an answer about a token', () => {
   ] as const)
     it(`is believed ${what}`, () => {
       const expiresAt = 'exp' in more ? more.exp : GOOD.exp
-      assert.deepEqual(judge(more), { issuer: EXPECTED.issuer, subject: 'ada', name, expiresAt })
+      assert.deepEqual(judge(more), { issuer: EXPECTED.issuer, subject: 'ada', name, isOperator: false, expiresAt })
     })
 
   for (const [why, more] of [
@@ -51,8 +51,36 @@ describe('an answer about a token', () => {
     ['no subject that can be used', { sub: '\ud800' }],
     ['no subject that can be used', { sub: 'user:usr_1' }],
     ['no subject that can be used', { sub: 'System:ttl' }],
+    ['no subject that can be used', { sub: 'sso:ada' }],
     ['no subject that can be used', { sub: 'apikey:key_1' }],
     ['no subject that can be used', { sub: 'kubernetes:kubectl' }],
   ] as const)
     it(`is not believed with ${JSON.stringify(more)}: ${why}`, () => assert.equal(judge(more), why))
+
+  const operators = [
+    { name: 'groups', value: 'admins' },
+    { name: 'sub', value: 'auth0|ada' },
+    { name: 'realm_access.roles', value: 'operator' },
+    { name: 'https://example.com/roles', value: 'operator' },
+  ]
+  for (const [isOperator, more] of [
+    [true, { groups: ['users', 'admins'] }],
+    [true, { groups: 'admins' }],
+    [true, { sub: 'auth0|ada' }],
+    [true, { realm_access: { roles: ['operator'] } }],
+    [true, { 'realm_access.roles': 'operator' }],
+    [true, { 'https://example.com/roles': ['operator'] }],
+    [false, {}],
+    [false, { groups: 'admins users' }],
+    [false, { groups: ['Admins'] }],
+    [false, { groups: [['admins']] }],
+    [false, { groups: { admins: true } }],
+    [false, { roles: ['admins'] }],
+    [false, { realm_access: 'operator' }],
+    [false, { realm_access: null }],
+  ] as const)
+    it(`is of ${isOperator ? 'an' : 'no'} operator with ${JSON.stringify(more)}`, () => {
+      const judged = judgeIntrospection({ ...GOOD, ...more }, { ...EXPECTED, operators }, NOW)
+      assert.equal(typeof judged === 'string' ? judged : judged.isOperator, isOperator)
+    })
 })

@@ -8,8 +8,17 @@ export interface Identity {
   readonly subject: string
   /** What people call them. */
   readonly name: string
+  /** Whether they run this service, by what the token says of them. */
+  readonly isOperator: boolean
   /** Epoch seconds; undefined: not told. */
   readonly expiresAt: number | undefined
+}
+
+/** A claim that is this value, or a list that holds it. */
+export interface ClaimValue {
+  /** Of a claim within another one `outer.inner`. */
+  readonly name: string
+  readonly value: string
 }
 
 /** What a token has to be. */
@@ -18,6 +27,8 @@ export interface Expected {
   readonly audience: string
   /** Seconds that clocks may differ. */
   readonly skewSeconds: number
+  /** What makes somebody an operator: one of these. */
+  readonly operators: readonly ClaimValue[]
 }
 
 type Claims = Readonly<Record<string, unknown>>
@@ -35,6 +46,18 @@ const nameOf = (claims: Claims, subject: string): string => {
     if (typeof value === 'string' && isUsableSubject(value)) return value
   }
   return subject
+}
+
+const ownOf = (claims: unknown, name: string): unknown =>
+  typeof claims === 'object' && claims !== null && Object.hasOwn(claims, name) ? (claims as Claims)[name] : undefined
+
+/** As it is called; names of claims may hold dots too. */
+const claimOf = (claims: Claims, name: string): unknown =>
+  ownOf(claims, name) ?? name.split('.').reduce<unknown>(ownOf, claims)
+
+const has = (claims: Claims, { name, value }: ClaimValue): boolean => {
+  const claim = claimOf(claims, name)
+  return Array.isArray(claim) ? claim.includes(value) : claim === value
 }
 
 /** The first reason why an active token is none for us; undefined: it is one. */
@@ -63,5 +86,11 @@ export const judgeIntrospection = (claims: Claims, expected: Expected, now: numb
   const fault = faultOf(claims, expected, now)
   if (fault !== undefined) return fault
   const subject = String(claims['sub'])
-  return { issuer: expected.issuer, subject, name: nameOf(claims, subject), expiresAt: secondsOf(claims['exp']) }
+  return {
+    issuer: expected.issuer,
+    subject,
+    name: nameOf(claims, subject),
+    isOperator: expected.operators.some(each => has(claims, each)),
+    expiresAt: secondsOf(claims['exp']),
+  }
 }

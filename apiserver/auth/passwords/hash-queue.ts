@@ -5,14 +5,13 @@
 
 /** A job that waits. */
 export interface Waiting {
-  /** Failures of its address and account lately. */
-  readonly failures: number
+  /** Failures of its address and account lately and one more; 0: the account signed in from there before, which no stranger has. */
+  readonly rank: number
   /** Counts arrivals. */
   readonly arrival: number
 }
 
-const goesBefore = (a: Waiting, b: Waiting): boolean =>
-  a.failures < b.failures || (a.failures === b.failures && a.arrival < b.arrival)
+const goesBefore = (a: Waiting, b: Waiting): boolean => a.rank < b.rank || (a.rank === b.rank && a.arrival < b.arrival)
 
 /** The one to be served next; undefined: nobody waits. */
 export const nextOf = <Job extends Waiting>(waiting: readonly Job[]): Job | undefined => {

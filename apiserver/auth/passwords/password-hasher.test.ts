@@ -25,9 +25,9 @@ const children = (): number[] =>
     })
 
 describe('who waits for a password to be checked', () => {
-  const waiting = (failures: number, arrival: number) => ({ failures, arrival })
+  const waiting = (rank: number, arrival: number) => ({ rank, arrival })
 
-  it('is served by fewest failures, then by arrival', () => {
+  it('is served by the lowest rank, then by arrival', () => {
     const jobs = [waiting(3, 1), waiting(0, 4), waiting(0, 2), waiting(1, 3)]
     const served: number[] = []
     while (jobs.length > 0) {
@@ -36,12 +36,12 @@ describe('who waits for a password to be checked', () => {
       jobs.splice(jobs.indexOf(next), 1)
     }
     assert.deepEqual(served, [2, 4, 3, 1])
-    assert.deepEqual([nextOf<{ failures: number; arrival: number }>([])], [undefined])
+    assert.deepEqual([nextOf<{ rank: number; arrival: number }>([])], [undefined])
   })
 
-  it('goes, where there is no room, by most failures, then by the latest arrival', () => {
+  it('goes, where there is no room, by the highest rank, then by the latest arrival', () => {
     assert.deepEqual(lastOf([waiting(3, 1), waiting(0, 4), waiting(3, 2)]), waiting(3, 2))
-    assert.deepEqual([lastOf<{ failures: number; arrival: number }>([])], [undefined])
+    assert.deepEqual([lastOf<{ rank: number; arrival: number }>([])], [undefined])
   })
 })
 

@@ -7,6 +7,7 @@ import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { Log } from '../../../runtime/log/log.ts'
 import { lastOf, nextOf, type Waiting } from './hash-queue.ts'
 import type { HashJob, HashResult } from './hash-worker.ts'
+import { COME_AGAIN_SECONDS } from './recent-tries.ts'
 
 const WORKER = new URL('./hash-worker.ts', import.meta.url)
 const MAX_WAITING = 32
@@ -25,10 +26,12 @@ interface Job extends Waiting, Work {
 }
 
 const busy = (): DomainError =>
-  new DomainError('login_busy', 'Too many people sign in at the moment, try again', { retryAfterSeconds: 2 })
+  new DomainError('login_busy', 'Too many people sign in at the moment, try again', {
+    retryAfterSeconds: COME_AGAIN_SECONDS,
+  })
 
-/** How many at once: one for each core that the process may use. */
-const atOnce = (): number => Math.max(1, availableParallelism())
+/** How many at once: one for each core that the process may use, but for one that is left to everything else. */
+const atOnce = (): number => Math.max(1, availableParallelism() - 1)
 
 export class PasswordHasher {
   readonly #log: Log
@@ -80,13 +83,25 @@ export class PasswordHasher {
 
   /**
    * Whether a password fits a hash. Without a hash the work is the same and it never fits, so that nobody learns by time
-   * which accounts there are. `failures` of its address and account decide who waits for whom.
+   * which accounts there are. `rank` decides who waits for whom: the lowest first.
    * @throws DomainError `login_busy`
    */
-  async fits(password: string, hash: string | undefined, failures: number): Promise<boolean> {
+  async fits(password: string, hash: string | undefined, rank: number): Promise<boolean> {
     const against = hash ?? this.#decoy
-    const { fits } = await this.#run({ password, against }, failures)
+    const { fits } = await this.#run({ password, against }, rank)
     return fits === true && hash !== undefined
+  }
+
+  /** Whether a password of such a rank would be turned away now: nobody who waits would be served later. */
+  isFullFor(rank: number): boolean {
+    const last = lastOf(this.#waiting)
+    return this.#waiting.length >= MAX_WAITING && last !== undefined && last.rank <= rank
+  }
+
+  /** What somebody gets whose password is not looked at. */
+  turnAway(): DomainError {
+    this.#refused.inc()
+    return busy()
   }
 
   stop(): void {
@@ -96,13 +111,13 @@ export class PasswordHasher {
     this.#worker = undefined
   }
 
-  async #run(work: Work, failures: number): Promise<HashResult> {
+  async #run(work: Work, rank: number): Promise<HashResult> {
     const result = await new Promise<HashResult>((resolve, reject) => {
       const id = ++this.#arrivals
       const job: Job = {
         ...work,
         id,
-        failures,
+        rank,
         arrival: id,
         since: performance.now(),
         resolve,
@@ -132,8 +147,7 @@ export class PasswordHasher {
 
   #refuse(job: Job): void {
     clearTimeout(job.timer)
-    this.#refused.inc()
-    job.reject(busy())
+    job.reject(this.turnAway())
   }
 
   #serve(): void {

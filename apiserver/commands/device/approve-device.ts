@@ -6,7 +6,7 @@ import { insertAccountEvent, insertAuditEvent } from '../../store/audit.ts'
 import { approveDeviceRequest, type DeviceRequestRow, lockDeviceRequest } from '../../store/login/device-requests.ts'
 import { lockUser } from '../../store/users.ts'
 import { epochSecondsOrNull } from '../../views/epoch-seconds.ts'
-import { type AgentReach, agentReachOf, assertMember } from '../agent-reach.ts'
+import { type AgentReach, agentReachOf, assertInForce, assertMember } from '../agent-reach.ts'
 import type { Call, Reply } from '../call.ts'
 import { accountEvent, callEvent } from '../call-events.ts'
 import type { LoginDependencies } from '../login/dependencies.ts'
@@ -25,6 +25,7 @@ const scopesOf = (texts: readonly string[]): readonly Scope[] =>
 
 /** What is granted: whoever approves may take from what was asked for, never add to it. @throws DomainError */
 const grantOf = (
+  { principal }: Call,
   row: DeviceRequestRow,
   { scopes, organization_id: organization, ttl }: ApproveDeviceBody,
 ): AgentReach & { readonly lifeSeconds: number | undefined } => {
@@ -36,7 +37,10 @@ const grantOf = (
   const lifeSeconds = ttl === undefined ? (row.lifeSeconds ?? undefined) : TTL_SECONDS[ttl]
   if (row.lifeSeconds !== null && (lifeSeconds === undefined || lifeSeconds > row.lifeSeconds))
     throw tooWide('#/ttl', 'must not be longer than what was asked for')
-  return { ...agentReachOf(scopes, { organization_id: organization ?? row.organizationId ?? undefined }), lifeSeconds }
+  return {
+    ...agentReachOf(scopes, { organization_id: organization ?? row.organizationId ?? principal.boundTo }),
+    lifeSeconds,
+  }
 }
 
 const answer = (row: DeviceRequestRow): ApprovedDevice => ({
@@ -63,7 +67,8 @@ export const approveDevice = async (
     const row = await lockDeviceRequest(sql, codeDigest)
     if (row?.tokenId != null && row.decidedBy === userId) return answer(row)
     if (row?.state !== 'pending') throw deviceRequestNotFound()
-    const grant = grantOf(row, body)
+    await assertInForce(sql, call)
+    const grant = grantOf(call, row, body)
     await assertMember(sql, userId, grant)
     await assertRoom(sql, userId)
     const tokenId = newId('tok')

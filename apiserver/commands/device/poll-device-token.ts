@@ -2,7 +2,7 @@ import { isOneTimeToken } from '../../../lib/credentials/one-time-token.ts'
 import { newAgentToken, tokenDigest } from '../../../lib/credentials/token.ts'
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { DeviceTokenBody, DeviceTokenRecord } from '../../contract/device-flow.ts'
-import { insertAccountEvent } from '../../store/audit.ts'
+import { insertAccountEvent, insertAuditEvent } from '../../store/audit.ts'
 import {
   type DevicePoll,
   denyDeviceRequest,
@@ -11,7 +11,7 @@ import {
 } from '../../store/login/device-requests.ts'
 import { holdMembership } from '../../store/memberships.ts'
 import type { Sql } from '../../store/sql.ts'
-import { insertToken } from '../../store/tokens.ts'
+import { insertToken, type TokenRow } from '../../store/tokens.ts'
 import { findUser, lockUser } from '../../store/users.ts'
 import { organizationsNamed } from '../agent-reach.ts'
 import type { OpenCall, Reply } from '../call.ts'
@@ -48,6 +48,30 @@ const mayStillGrant = async (sql: Sql, userId: string, poll: DevicePoll): Promis
   return true
 }
 
+/** Told where tokens are told that their user makes: of whoever approved, since the device is nobody. */
+const noteToken = async (sql: Sql, call: OpenCall, row: TokenRow): Promise<void> => {
+  const { id, userId, organizationId, name, scopes, expiresAt } = row
+  const metadata = visitMetadata(call, {
+    token_id: id,
+    name,
+    expires_at: expiresAt?.toISOString() ?? null,
+    scopes,
+    method: 'device_flow',
+  })
+  if (organizationId === null) {
+    const { clientIp, userAgent } = call
+    await insertAccountEvent(sql, { type: 'create_token', userId, clientIp, userAgent, metadata })
+  } else
+    await insertAuditEvent(sql, {
+      organizationId,
+      actor: `user:${userId}`,
+      action: 'create_token',
+      resourceKind: 'token',
+      resourceId: id,
+      metadata: { ...metadata, client_ip: call.clientIp },
+    })
+}
+
 const issue = async (
   sql: Sql,
   { settings }: CommandDependencies,
@@ -63,7 +87,6 @@ const issue = async (
   if (!(await redeemDeviceRequest(sql, deviceDigest))) return invalidGrant()
   const expiresAt = poll.tokenExpiresAt ?? undefined
   const { token, prefix: tokenPrefix, digest } = newAgentToken(scopes, expiresAt)
-  const agent = { scopes, organizationId: poll.grantedOrganizationId ?? undefined }
   const row = await insertToken(sql, {
     id: tokenId,
     userId,
@@ -71,22 +94,10 @@ const issue = async (
     digest,
     tokenPrefix,
     expiresAt,
-    agent,
+    scopes,
+    organizationId: poll.grantedOrganizationId ?? undefined,
   })
-  await insertAccountEvent(sql, {
-    type: 'create_token',
-    userId,
-    clientIp: call.clientIp,
-    userAgent: call.userAgent,
-    metadata: visitMetadata(call, {
-      token_id: tokenId,
-      name: row.name,
-      expires_at: row.expiresAt?.toISOString() ?? null,
-      scopes,
-      organization_id: row.organizationId,
-      method: 'device_flow',
-    }),
-  })
+  await noteToken(sql, call, row)
   return {
     access_token: token,
     token_type: 'Bearer',
@@ -95,7 +106,7 @@ const issue = async (
     }),
     scope: scopes.join(' '),
     token_id: tokenId,
-    ...handover(settings.publicUrl, row, token),
+    ...handover(settings.links, row, token),
   }
 }
 

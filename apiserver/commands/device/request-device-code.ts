@@ -76,7 +76,7 @@ export const requestDeviceCode = async (
     return shownUserCode(code)
   })
   if (made instanceof DomainError) throw made
-  const page = `${settings.consoleUrl}/auth/device`
+  const page = settings.links.page('/auth/device')
   return {
     status: 200,
     body: {

@@ -108,7 +108,6 @@ export const acceptInvitation = async (
         role: offered.role,
         invited_by: `user:${offered.invitedBy}`,
         client_ip: call.clientIp,
-        ...(call.caller && { credential_kind: call.caller.kind, credential_id: call.caller.credentialId }),
       }),
     })
     return { organization_id: organizationId, role: offered.role, user_id: userId }

@@ -6,6 +6,7 @@ import { visitMetadata } from './begin-session.ts'
 import { invalidCredentials, provePassword } from './check-password.ts'
 import type { LoginDependencies } from './dependencies.ts'
 import { hashNewPassword, replacePassword } from './new-password.ts'
+import { steppingUp } from './prove-again.ts'
 
 /**
  * Changes the caller's password. All other sessions end, and the one that calls gets its next token at once.
@@ -20,19 +21,17 @@ export const changePassword = async (
   const { userId } = account
   const hash = await hashNewPassword(deps, account, next, 'new_password')
   const { principal } = call
-  const headers = await deps.database.transaction(async sql => {
+  await steppingUp(deps, call, async sql => {
     // Somebody changed it meanwhile: what was proved holds no more.
     if (!(await holdPasswordAlone(sql, userId, account.passwordChangedAt))) throw invalidCredentials()
     await replacePassword(sql, account, hash, principal.credentialId)
-    const renewed = await principal.renewToken?.(sql)
-    await insertAccountEvent(sql, {
+    return insertAccountEvent(sql, {
       type: 'password_changed',
       userId,
       clientIp: call.clientIp,
       userAgent: call.userAgent,
       metadata: visitMetadata(call, { session_id: principal.credentialId }),
     })
-    return renewed
   })
-  return { status: 204, ...(headers && { headers }) }
+  return { status: 204 }
 }

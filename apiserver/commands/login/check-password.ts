@@ -1,6 +1,8 @@
 import { DomainError } from '../../../lib/errors/domain-error.ts'
+import type { TriesBefore } from '../../auth/passwords/recent-tries.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
-import { type AttemptLimit, countAttempt } from '../../store/login/attempts.ts'
+import { type AttemptLimit, countAttempt, giveBackAttempt } from '../../store/login/attempts.ts'
+import { knowsAddress } from '../../store/login/known-addresses.ts'
 import { findAccount, findSignInAccount, type SignInAccount } from '../../store/login/passwords.ts'
 import { type ReservedAttempt, reserveFailure, takeBackFailure } from '../../store/login/sign-in-failures.ts'
 import { together } from '../../store/sql.ts'
@@ -24,8 +26,11 @@ export const tooManySignIns = (retryAfterSeconds: number): DomainError =>
 interface Counted {
   readonly account: SignInAccount | undefined
   readonly attempt: ReservedAttempt
-  /** Attempts of the client's address and failures of the account lately. */
-  readonly failures: number
+  /**
+   * Who is served first: 0 where the account signed in from before, else what its client address and it failed lately and one
+   * more; half of that less for who was turned away and came again as told.
+   */
+  readonly rank: number
 }
 
 /** An account whose password was given. Its attempt still counts as failed: take it back, or clear all. */
@@ -34,17 +39,54 @@ export interface CheckedAccount {
   readonly attempt: ReservedAttempt
 }
 
+/** An address from which somebody signed in before may try so often until it is a stranger's. */
+const KNOWN_TRIES = 5
+/** More failures of an account say no more of who tries: it is locked by then. */
+const MOST_ACCOUNT_TRIES = 10
+
+/** Of two who tried equally often, the one who was turned away and came again as told goes first. */
+const rankOf = (tries: number, { isAgain }: TriesBefore): number => (isAgain ? tries - 0.5 : tries)
+
+/** How often its client address and its account were tried, this time among them. */
+const triesOf = ({ ofAddress, ofAccount }: TriesBefore): number =>
+  ofAddress + Math.min(ofAccount, MOST_ACCOUNT_TRIES) + 1
+
+/**
+ * Turns a password away that nobody will have time to look at before it costs the database anything: in a flood most are. It is
+ * counted in memory alone, as it is no failure; and once, if it comes again as it was told, or whoever asks patiently would
+ * fall behind those who guess.
+ * @throws DomainError `login_busy`
+ */
+const enterQueue = async (
+  { database, hasher, tries }: LoginDependencies,
+  { clientKey }: OpenCall,
+  email: string,
+): Promise<TriesBefore> => {
+  const before = tries.enter(clientKey, email)
+  if (!hasher.isFullFor(rankOf(triesOf(before), before))) return before
+  if (before.ofAddress < KNOWN_TRIES && (await knowsAddress(database, email, clientKey))) return before
+  tries.turnAway(clientKey, email)
+  throw hasher.turnAway()
+}
+
 /** Counts the attempt as failed before anything is compared, whether there is an account or not. */
-const countFirst = (deps: LoginDependencies, call: OpenCall, email: string): Promise<Counted | DomainError> =>
+const countFirst = (
+  deps: LoginDependencies,
+  call: OpenCall,
+  email: string,
+  before: TriesBefore,
+): Promise<Counted | DomainError> =>
   deps.database.transaction(async sql => {
     const address = await countAttempt(sql, SIGN_IN_ATTEMPTS, call.clientKey)
     // Not thrown: what was counted has to be kept.
     if (!address.allowed) return tooManySignIns(address.retryAfterSeconds)
-    const [attempt, account] = await together(
+    const [attempt, account, isKnown] = await together(
       reserveFailure(sql, email, deps.settings.lockout),
       findSignInAccount(sql, email),
+      knowsAddress(sql, email, call.clientKey),
     )
-    return { account, attempt, failures: address.count - 1 + attempt.failures - 1 }
+    const counted = Math.max(address.count + attempt.failures - 1, triesOf(before))
+    return { account, attempt, rank: isKnown ? 0 : rankOf(counted, before) }
   })
 
 const refuse = async (
@@ -67,17 +109,22 @@ const refuse = async (
   throw invalidCredentials()
 }
 
-/** A password that nobody had time to look at is no failure. */
+/** A password that nobody had time to look at is no failure, nor an attempt of its address. */
 const compare = async (
   deps: LoginDependencies,
+  { clientKey }: OpenCall,
   email: string,
   password: string,
-  { account, attempt, failures }: Counted,
+  { account, attempt, rank }: Counted,
 ): Promise<boolean> => {
   try {
-    return await deps.hasher.fits(password, account?.hash ?? undefined, failures)
+    return await deps.hasher.fits(password, account?.hash ?? undefined, rank)
   } catch (error) {
-    await deps.database.transaction(sql => takeBackFailure(sql, email, attempt))
+    deps.tries.turnAway(clientKey, email)
+    await deps.database.transaction(async sql => {
+      await giveBackAttempt(sql, SIGN_IN_ATTEMPTS.bucket, clientKey)
+      await takeBackFailure(sql, email, attempt)
+    })
     throw error
   }
 }
@@ -92,12 +139,13 @@ export const checkPassword = async (
   email: string,
   password: string,
 ): Promise<CheckedAccount> => {
-  const counted = await countFirst(deps, call, email)
+  const counted = await countFirst(deps, call, email, await enterQueue(deps, call, email))
   if (counted instanceof DomainError) throw counted
   const { account, attempt } = counted
-  const fits = await compare(deps, email, password, counted)
+  const fits = await compare(deps, call, email, password, counted)
   if (!fits || account?.hash == null || account.passwordChangedAt === null) return refuse(deps, call, email, counted)
   if (account.disabledAt !== null || attempt.locked) return refuse(deps, call, email, counted)
+  deps.tries.takeBack(call.clientKey, email)
   const { hash, passwordChangedAt } = account
   return { account: { ...account, hash, passwordChangedAt }, attempt }
 }

@@ -2,7 +2,10 @@
 import type { Sealer } from '../../../lib/credentials/seal.ts'
 import type { Log } from '../../../runtime/log/log.ts'
 import type { SessionSettings } from '../../auth/authenticate/session.ts'
+import type { SsoProviders } from '../../auth/oidc/sso-providers.ts'
 import type { PasswordHasher } from '../../auth/passwords/password-hasher.ts'
+import type { RecentTries } from '../../auth/passwords/recent-tries.ts'
+import type { Links } from '../../links.ts'
 import type { Mailbox } from '../../mail/post-letter.ts'
 import type { Database } from '../../store/database.ts'
 import type { LockoutSettings } from '../../store/login/sign-in-failures.ts'
@@ -10,8 +13,7 @@ import type { LockoutSettings } from '../../store/login/sign-in-failures.ts'
 export interface LoginSettings {
   readonly sessions: SessionSettings
   readonly lockout: LockoutSettings
-  /** Where links to pages begin, without a slash at the end; may be empty. */
-  readonly consoleUrl: string
+  readonly links: Links
   /** Makes digests of codes. */
   readonly codeKey: Buffer
   /** A new address gets an account when it is proved. */
@@ -19,12 +21,15 @@ export interface LoginSettings {
 }
 
 export interface LoginDependencies {
-  /** Seals secrets of second factors. */
+  /** Seals secrets of second factors and of identity providers' clients. */
   readonly sealer: Sealer
   readonly database: Database
   readonly log: Log
   readonly hasher: PasswordHasher
+  readonly tries: RecentTries
   readonly settings: LoginSettings
+  /** Asks the identity providers of organizations. */
+  readonly providers: SsoProviders
   /** undefined: mail is not configured. */
   readonly mailbox: Mailbox | undefined
 }

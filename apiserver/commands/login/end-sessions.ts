@@ -1,7 +1,7 @@
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { AccountEventType } from '../../../lib/model/audit.ts'
 import { insertAccountEvent, type NewAccountEvent } from '../../store/audit.ts'
-import { endOtherSessions, endSession } from '../../store/login/sessions.ts'
+import { endAnySession, endOtherSessions, endSession } from '../../store/login/sessions.ts'
 import type { Call, Reply } from '../call.ts'
 import { visitMetadata } from './begin-session.ts'
 import type { LoginDependencies } from './dependencies.ts'
@@ -37,17 +37,22 @@ export const signOut = async (deps: LoginDependencies, call: Call): Promise<Repl
   return { status: 204 }
 }
 
-/** Ends one session of the caller's. @throws DomainError `session_not_found`, also for sessions of others */
+/**
+ * Ends one session of the caller's; an operator ends anybody's.
+ * @throws DomainError `session_not_found`, also for sessions of others to whoever is no operator
+ */
 export const revokeSession = async (
   deps: LoginDependencies,
   call: Call,
   id: string,
 ): Promise<Reply<204, undefined>> => {
   const userId = sessionUser(call)
+  const { isOperator } = call.principal
   await deps.database.transaction(async sql => {
-    if ((await endSession(sql, userId, id)) === undefined)
-      throw new DomainError('session_not_found', 'You have no session with this id')
-    await insertAccountEvent(sql, event(call, 'session_revoked', userId, { session_id: id }))
+    const ended = await (isOperator ? endAnySession(sql, id) : endSession(sql, userId, id))
+    if (ended === undefined) throw new DomainError('session_not_found', 'You have no session with this id')
+    const by = ended.userId === userId ? {} : { revoked_by: userId }
+    await insertAccountEvent(sql, event(call, 'session_revoked', ended.userId, { session_id: id, ...by }))
   })
   return { status: 204 }
 }

@@ -6,7 +6,7 @@ import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { AccountEventType } from '../../../lib/model/audit.ts'
 import type { EnrolledTotp, MfaState, PendingTotp, RecoveryCodes } from '../../contract/login/mfa.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
-import { clearAttempts, countAttempt } from '../../store/login/attempts.ts'
+import { countAttempt, forgetAttempts } from '../../store/login/attempts.ts'
 import {
   countRecoveryCodes,
   enableFactor,
@@ -24,6 +24,7 @@ import { visitMetadata } from './begin-session.ts'
 import { provePassword, tooManySignIns } from './check-password.ts'
 import type { LoginDependencies } from './dependencies.ts'
 import { sessionUser } from './end-sessions.ts'
+import { steppingUp } from './prove-again.ts'
 import { CODE_ATTEMPTS, type FactorProof, invalidCode, passFactor } from './second-factor.ts'
 
 /** What apps show beside a code. */
@@ -92,7 +93,7 @@ export const confirmTotp = async (
   code: string,
 ): Promise<Reply<200, EnrolledTotp>> => {
   const userId = sessionUser(call)
-  const outcome = await deps.database.transaction(async sql => {
+  const codes = await steppingUp(deps, call, async sql => {
     const counted = await countAttempt(sql, CODE_ATTEMPTS, userId)
     if (!counted.allowed) return tooManySignIns(counted.retryAfterSeconds)
     const factor = await findFactor(sql, userId)
@@ -100,13 +101,12 @@ export const confirmTotp = async (
     const secret = deps.sealer.open(secretPlace(userId, factor.version), factor.sealedSecret)
     const step = matchTotp(secret, code, factor.seconds)
     if (step === undefined || !(await enableFactor(sql, userId, factor.version, step))) return invalidCode()
-    await clearAttempts(sql, CODE_ATTEMPTS.bucket, userId)
-    const codes = await newRecoveryCodes(sql, userId)
+    await forgetAttempts(sql, CODE_ATTEMPTS.bucket, userId)
+    const made = await newRecoveryCodes(sql, userId)
     await noteEvent(sql, call, 'mfa_enrolled', userId)
-    return codes
+    return made
   })
-  if (outcome instanceof DomainError) throw outcome
-  return { status: 200, body: { enabled: true, recovery_codes: outcome } }
+  return { status: 200, body: { enabled: true, recovery_codes: codes } }
 }
 
 /** Does something that needs the password and a code, in the transaction in which the code is spent. */
@@ -117,12 +117,10 @@ const withBoth = async <Result>(
   act: (sql: Sql, userId: string) => Promise<Result>,
 ): Promise<Result> => {
   const { userId } = await provePassword(deps, call, password)
-  const outcome = await deps.database.transaction(async sql => {
+  return steppingUp<Result>(deps, call, async sql => {
     const passed = await passFactor(sql, deps, call, userId, proof)
-    return passed instanceof DomainError ? passed : { result: await act(sql, userId) }
+    return passed instanceof DomainError ? passed : act(sql, userId)
   })
-  if (outcome instanceof DomainError) throw outcome
-  return outcome.result
 }
 
 /**

@@ -9,12 +9,31 @@ import { sessionUser } from './end-sessions.ts'
 import { passFactor } from './second-factor.ts'
 
 /** How long a proof of any factor counts. */
-const FRESH_SECONDS = 300
+export const FRESH_SECONDS = 300
 
 /** What somebody gives to prove who they are. */
 export interface Proof {
   readonly password?: string | undefined
   readonly totp_code?: string | undefined
+}
+
+/**
+ * A transaction in which somebody proves who they are, or changes by what they do. Their session goes on under its next token: in
+ * force with the commit, and told by the answer, also when the call is refused after it. An error that the work answers is
+ * kept with what it counted, and thrown; then the token stays.
+ */
+export const steppingUp = async <Result>(
+  { database }: Pick<LoginDependencies, 'database'>,
+  call: Call,
+  work: (sql: Sql) => Promise<Result | DomainError>,
+): Promise<Result> => {
+  const { result, headers } = await database.transaction(async sql => {
+    const result = await work(sql)
+    return { result, headers: result instanceof DomainError ? undefined : await call.principal.renewToken?.(sql) }
+  })
+  if (result instanceof DomainError) throw result
+  if (headers !== undefined) call.tell?.(headers)
+  return result
 }
 
 /**
@@ -28,22 +47,24 @@ export const proveAgain = async (
 ): Promise<void> => {
   if (password === undefined && totp_code === undefined) return
   if (password !== undefined) await provePassword(deps, call, password)
-  const refused = await deps.database.transaction(async sql => {
+  await steppingUp(deps, call, async sql => {
     const kind =
       totp_code === undefined ? undefined : await passFactor(sql, deps, call, sessionUser(call), { totp_code })
     if (kind instanceof DomainError) return kind
-    await freshenSession(sql, call.principal.credentialId)
-    return undefined
+    return freshenSession(sql, call.principal.credentialId)
   })
-  if (refused !== undefined) throw refused
 }
 
 /** @throws DomainError `reauthentication_required` */
 export const assertFresh = async (sql: Sql, { principal }: Call): Promise<void> => {
   if (await isSessionFresh(sql, principal.credentialId, FRESH_SECONDS)) return
+  const [how, methods] =
+    principal.boundTo === undefined
+      ? ['send password or totp_code with it, or sign in again', ['password', 'totp_code']]
+      : ['sign in again, with reauthenticate', ['sso']]
   throw new DomainError(
     'reauthentication_required',
-    `This needs a proof of who you are that is younger than ${FRESH_SECONDS} s: send password or totp_code with it, or sign in again`,
-    { details: { methods: ['password', 'totp_code'] } },
+    `This needs a proof of who you are that is younger than ${FRESH_SECONDS} s: ${how}`,
+    { details: { methods } },
   )
 }

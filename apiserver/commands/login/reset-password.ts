@@ -10,7 +10,7 @@ import type {
 import { insertAccountEvent } from '../../store/audit.ts'
 import { type AttemptLimit, countAttempt } from '../../store/login/attempts.ts'
 import { findReset, putReset, type ResetRow, spendReset } from '../../store/login/password-resets.ts'
-import { findSignInAccount } from '../../store/login/passwords.ts'
+import { findSignInAccount, lockPassword } from '../../store/login/passwords.ts'
 import { verifyEmail } from '../../store/users.ts'
 import { emailHint } from '../../views/email-hint.ts'
 import type { Call, OpenCall, Reply } from '../call.ts'
@@ -29,7 +29,7 @@ const invalidToken = (): DomainError =>
 
 /** Where a link leads. The token stands in the path, which no server writes down that answers with a page of ours. */
 export const resetUrl = (deps: LoginDependencies, token: string): string =>
-  `${deps.settings.consoleUrl}/reset-password/${token}`
+  deps.settings.links.page(`/reset-password/${token}`)
 
 /** Enough of an address to be recognized by whose it is. */
 const hintOf = (email: string | null): string | null => (email === null ? null : emailHint(email))
@@ -104,6 +104,8 @@ export const completeReset = async (
   const reset = await look(deps, call, token)
   const hash = await hashNewPassword(deps, reset, password, 'new_password')
   await deps.database.transaction(async sql => {
+    // Before the link: a change of the password voids links when it has the password.
+    await lockPassword(sql, reset.userId)
     const spent = await spendReset(sql, tokenDigest(token))
     if (spent === undefined) throw invalidToken()
     await replacePassword(sql, reset, hash)

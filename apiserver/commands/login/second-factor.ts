@@ -3,7 +3,7 @@ import { tokenDigest } from '../../../lib/credentials/token.ts'
 import { matchTotp } from '../../../lib/credentials/totp.ts'
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
-import { type AttemptLimit, clearAttempts, countAttempt } from '../../store/login/attempts.ts'
+import { type AttemptLimit, countAttempt, forgetAttempts } from '../../store/login/attempts.ts'
 import {
   type FirstStep,
   findFactor,
@@ -67,7 +67,7 @@ export const passFactor = async (
   if (!counted.allowed) return tooManySignIns(counted.retryAfterSeconds)
   const kind = await spend(sql, deps, userId, proof)
   if (kind !== undefined) {
-    await clearAttempts(sql, CODE_ATTEMPTS.bucket, userId)
+    await forgetAttempts(sql, CODE_ATTEMPTS.bucket, userId)
     return kind
   }
   await insertAccountEvent(sql, {

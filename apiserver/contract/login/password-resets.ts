@@ -14,7 +14,7 @@ const issueResetBody = z.strictObject({ email, admin_password: typedPassword })
 export type IssueResetBody = z.output<typeof issueResetBody>
 
 const issuedReset = z.object({
-  reset_url: z.string().meta({
+  reset_url: z.url().meta({
     description: 'The link; shown once, for whom it is meant',
     example: 'https://console.example.com/reset-password/svc_rst_3fK9xQ2mWc7Rt1Zb8Nv5Hj0Ls6Dg4Pe2Ya9Uq3Xi7Ok1M',
   }),

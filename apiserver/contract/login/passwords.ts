@@ -15,7 +15,7 @@ export const passwordRoutes = {
     summary: 'Change the caller’s password',
     description:
       'Ends all other sessions. The header Svc-Session-Token of the answer is the one to go on with. A wrong current password counts like a failed sign-in.',
-    policy: 'session.own',
+    policy: 'factors.own',
     organization: 'none',
     builtinLogin: true,
     body: changePasswordBody,

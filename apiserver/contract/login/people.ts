@@ -42,6 +42,10 @@ export const sessionRecord = z
     token_prefix: z.string().meta({ description: 'The first characters of its token', example: 'svc_ses_3fK9xQ2m' }),
     current: z.boolean().meta({ description: 'Whether it made this call', example: true }),
     method: z.enum(SESSION_METHOD_WORDS).meta({ description: 'How it was begun', example: 'password' }),
+    organization_id: organizationId.nullable().meta({
+      description: 'Of single sign-on: the one organization that it reaches; null: all of its user’s',
+      example: null,
+    }),
     created_at: isoTime,
     last_seen_at: isoTime.meta({ description: 'Late by up to a minute', example: '2026-11-27T10:00:00.000Z' }),
     expires_at: isoTime.meta({
@@ -88,6 +92,7 @@ export const sessionExample = {
   token_prefix: 'svc_ses_3fK9xQ2m',
   current: true,
   method: 'password' as const,
+  organization_id: null,
   created_at: '2026-11-27T10:00:00.000Z',
   last_seen_at: '2026-11-27T10:00:00.000Z',
   expires_at: '2026-11-27T12:00:00.000Z',

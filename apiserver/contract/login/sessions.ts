@@ -32,7 +32,7 @@ export const sessionRoutes = {
     tag: 'Sign-in',
     summary: 'Sign in with a password',
     description:
-      'Begins a session. An unknown address, a wrong password, a locked and a disabled account are answered alike. An account with a second factor needs a code too: without one the answer is mfa_required, with a token for the second step. While a session lives its token is replaced now and then: the header Svc-Session-Token of any answer is the one to go on with.',
+      'Begins a session. An unknown address, a wrong password, a locked and a disabled account are answered alike. An account with a second factor needs a code too: without one the answer is mfa_required, with a token for the second step. While a session lives its token is replaced now and then, and when its user proves again who they are: the header Svc-Session-Token of any answer is the one to go on with.',
     policy: 'public',
     organization: 'none',
     builtinLogin: true,
@@ -111,6 +111,8 @@ export const sessionRoutes = {
     path: '/v1/auth/builtin/sessions/{session}',
     tag: 'Sign-in',
     summary: 'End one of the caller’s sessions',
+    description:
+      'Whoever operates this service ends anybody’s, in a session of their own: events of sign-ins name session_id. The event says who did it, revoked_by.',
     policy: 'session.own',
     organization: 'none',
     params: z.strictObject({ session: sessionId }),

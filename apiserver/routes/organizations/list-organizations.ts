@@ -4,8 +4,8 @@ import { findOrganization, listOrganizations as list } from '../../store/organiz
 import { organizationWithRoleView } from '../../views/organization-view.ts'
 
 export const listOrganizations: Handlers['listOrganizations'] = async ({ query, call }, { database }) => {
-  const { userId, scopes } = call.principal
-  const only = scopes === undefined ? undefined : organizationsOf(scopes)
+  const { userId, scopes, boundTo } = call.principal
+  const only = boundTo !== undefined ? [boundTo] : scopes === undefined ? undefined : organizationsOf(scopes)
   if (userId !== undefined) {
     const page = await list(database, userId, only, query)
     const organizations = page.items.map(row => organizationWithRoleView(row, row.role))

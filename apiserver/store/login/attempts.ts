@@ -31,7 +31,7 @@ const TAKE = `insert into attempts as a (bucket, key, hits, expires_at)
     hits = case when cardinality(${RECENT}) < $3 then ${RECENT} || now() else ${RECENT} end,
     expires_at = now() + make_interval(secs => $4)
   returning hits[cardinality(hits)] = now() as allowed, cardinality(hits) as count,
-    ceil(extract(epoch from hits[1] + make_interval(secs => $4) - now()))::int as "retryAfterSeconds"`
+    least(ceil(extract(epoch from hits[1] + make_interval(secs => $4) - now()))::int, $4::int) as "retryAfterSeconds"`
 /** Counts an attempt of somebody; one beyond the limit is not counted. */
 export const countAttempt = async (
   sql: Sql,
@@ -50,8 +50,14 @@ export const takeBackAttempt = async (sql: Sql, bucket: string, who: string): Pr
   await sql.rows(TAKE_BACK, [bucket, keyOf(who)])
 }
 
+const GIVE_BACK = 'update attempts set hits = hits[1:cardinality(hits) - 1] where bucket = $1 and key = $2'
+/** Takes back the latest of somebody's attempts, whichever transaction counted it: nobody looked at one of them. */
+export const giveBackAttempt = async (sql: Sql, bucket: string, who: string): Promise<void> => {
+  await sql.rows(GIVE_BACK, [bucket, keyOf(who)])
+}
+
 const FORGET = 'delete from attempts where bucket = $1 and key = $2'
-/** Forgets what was counted of somebody. */
+/** Forgets what was counted of somebody: one of their attempts was right, or they begin anew. */
 export const forgetAttempts = async (sql: Sql, bucket: string, who: string): Promise<void> => {
   await sql.rows(FORGET, [bucket, keyOf(who)])
 }
@@ -67,12 +73,6 @@ export const takeTurn = async (sql: Sql, bucket: string, who: string, secondsApa
   const row = await sql.row<{ at: Date }>(TURN, [bucket, keyOf(who), secondsApart])
   if (row === undefined) throw new Error('A turn was not taken')
   return row.at
-}
-
-const CLEAR = 'delete from attempts where bucket = $1 and key = $2'
-/** Forgets somebody's attempts: one of them was right. */
-export const clearAttempts = async (sql: Sql, bucket: string, who: string): Promise<void> => {
-  await sql.rows(CLEAR, [bucket, keyOf(who)])
 }
 
 const SWEEP = `delete from attempts where ctid = any (array(

@@ -54,6 +54,12 @@ const HOLD_ALONE = `select 1 from passwords where user_id = $1 and changed_at = 
 export const holdPasswordAlone = async (sql: Sql, userId: string, changedAt: Date): Promise<boolean> =>
   (await sql.row(HOLD_ALONE, [userId, changedAt])) !== undefined
 
+const LOCK = 'select 1 from passwords where user_id = $1 for update'
+/** Waits for whoever changes an account's password, and keeps others from it until this transaction ends. */
+export const lockPassword = async (sql: Sql, userId: string): Promise<void> => {
+  await sql.rows(LOCK, [userId])
+}
+
 const SET = `insert into passwords (user_id, hash) values ($1, $2)
   on conflict (user_id) do update set hash = $2, changed_at = greatest(now(), passwords.changed_at + interval '1 ms')`
 /** Sets a password, of which this is the hash. */

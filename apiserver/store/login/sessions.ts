@@ -28,6 +28,8 @@ export interface SessionRow {
   readonly createdAt: Date
   readonly lastUsedAt: Date
   readonly authenticatedAt: Date
+  /** When it ends at the latest, where that is before the end of all sessions: so whoever vouched for it says. */
+  readonly endsAt: Date | null
 }
 
 const SESSION = columns('s', [
@@ -41,6 +43,7 @@ const SESSION = columns('s', [
   'created_at',
   'last_used_at',
   'authenticated_at',
+  'ends_at',
 ])
 
 /** A token of a session that lives, with whom it speaks for and their role in one organization. */
@@ -60,17 +63,20 @@ export interface SessionCredential extends SessionRow {
   readonly expiresAt: Date
 }
 
+/** The end of a session, whatever becomes of it; `absolute` is a parameter. */
+const endOf = (absolute: string): string => `least(s.created_at + make_interval(secs => ${absolute}), s.ends_at)`
+
 const GRACE = `interval '60 s'`
 const FIND = `select ${SESSION}, t.generation, u.is_operator as "isOperator", m.role,
     coalesce(t.replaced_at < now() - ${GRACE}, false) as reused, t.replaced_at is not null as replaced,
     s.rotated_at <= now() - make_interval(secs => $5) as due,
     s.last_used_at < now() - make_interval(secs => least(60, $3::float8 / 10)) as stale,
-    least(now() + make_interval(secs => $3), s.created_at + make_interval(secs => $4)) as "expiresAt"
+    least(now() + make_interval(secs => $3), ${endOf('$4')}) as "expiresAt"
   from session_tokens t join sessions s on s.id = t.session_id join users u on u.user_id = s.user_id
     left join memberships m on m.user_id = s.user_id and m.organization_id = $2
       and (s.organization_id is null or s.organization_id = $2)
   where t.digest = $1 and u.disabled_at is null
-    and s.last_used_at > now() - make_interval(secs => $3) and s.created_at > now() - make_interval(secs => $4)`
+    and s.last_used_at > now() - make_interval(secs => $3) and ${endOf('$4')} > now()`
 /**
  * Looks a session up by the digest of a token that it has or had. Undefined: unknown, ended, idle or alive for too long,
  * or of a disabled user. One statement, on the database's clock, and never cached.
@@ -87,15 +93,22 @@ export const findSessionCredential = (
 export type NewSession = Pick<
   SessionRow,
   'id' | 'userId' | 'method' | 'organizationId' | 'tokenPrefix' | 'clientIp' | 'userAgent'
-> & { readonly digest: Buffer }
+> & {
+  readonly digest: Buffer
+  /** When it ends at the latest; undefined: as all do. */
+  readonly endsAt?: Date | undefined
+  /** When its user proved who they are, by a clock that may be ahead; undefined: now. */
+  readonly authenticatedAt?: Date | undefined
+}
 
 const INSERT = `with s as (
-    insert into sessions as s (id, user_id, method, organization_id, token_prefix, client_ip, user_agent)
-    values ($1, $2, $3, $4, $5, $6, $7) returning *),
+    insert into sessions as s (id, user_id, method, organization_id, token_prefix, client_ip, user_agent, ends_at, authenticated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $9, least(now(), $10)) returning *),
   t as (insert into session_tokens (digest, session_id, generation) select $8, s.id, 0 from s)
   select ${SESSION} from s`
 export const insertSession = async (sql: Sql, session: NewSession): Promise<SessionRow> => {
-  const { id, userId, method, organizationId, tokenPrefix, clientIp, userAgent, digest } = session
+  const { id, userId, method, organizationId, tokenPrefix, clientIp, userAgent, digest, endsAt, authenticatedAt } =
+    session
   const row = await sql.row<SessionRow>(INSERT, [
     id,
     userId,
@@ -105,6 +118,8 @@ export const insertSession = async (sql: Sql, session: NewSession): Promise<Sess
     clientIp,
     userAgent,
     digest,
+    endsAt,
+    authenticatedAt,
   ])
   if (row === undefined) throw new Error('A session was not begun')
   return row
@@ -139,10 +154,19 @@ export const freshenSession = async (sql: Sql, id: string): Promise<void> => {
   await sql.rows(PROVE, [id])
 }
 
+const HOLD = `select 1 from sessions where id = $1 for key share`
+/** Whether a session is still there; nobody ends it until this transaction ends. */
+export const holdSession = async (sql: Sql, id: string): Promise<boolean> => (await sql.row(HOLD, [id])) !== undefined
+
 const END = `delete from sessions as s where s.id = $1 and s.user_id = $2 returning ${SESSION}`
 /** Undefined: the user has no such session. */
 export const endSession = (sql: Sql, userId: string, id: string): Promise<SessionRow | undefined> =>
   sql.row<SessionRow>(END, [id, userId])
+
+const END_ANY = `delete from sessions as s where s.id = $1 returning ${SESSION}`
+/** Whoever's it is. Undefined: there is no such session. */
+export const endAnySession = (sql: Sql, id: string): Promise<SessionRow | undefined> =>
+  sql.row<SessionRow>(END_ANY, [id])
 
 const END_OTHERS = `delete from sessions as s where s.user_id = $1 and s.id <> $2 returning s.id`
 /** Ends a user's sessions but one, and answers how many; pass an empty text to end all. */
@@ -157,7 +181,7 @@ export const dropOldestSessions = async (sql: Sql, userId: string, kept: number)
 }
 
 const LIST = `select ${SESSION} from sessions s where s.user_id = $1
-    and s.last_used_at > now() - make_interval(secs => $5) and s.created_at > now() - make_interval(secs => $6)
+    and s.last_used_at > now() - make_interval(secs => $5) and ${endOf('$6')} > now()
     and ($2::timestamptz is null or (s.created_at, s.id) < ($2, $3))
   order by s.created_at desc, s.id desc limit $4`
 /** A user's sessions that live, newest first. */
@@ -174,6 +198,7 @@ export const listSessions = async (
 
 const SWEEP = `delete from sessions where id in (select id from sessions
   where last_used_at <= now() - make_interval(secs => $1) or created_at <= now() - make_interval(secs => $2)
+    or ends_at <= now()
   limit 1000 for update skip locked) returning 1`
 /** Forgets sessions that ended by themselves; answers how many. */
 export const sweepSessions = async (sql: Sql, { idle, absolute }: SessionLife): Promise<number> =>

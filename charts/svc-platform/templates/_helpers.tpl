@@ -108,6 +108,22 @@ terminationMessagePolicy: FallbackToLogsOnError
 {{- end }}
 {{- end }}
 
+{{/* Settings that name files of the user's: where they are mounted, and the volume of them. */}}
+{{- define "svc.fileSettings" -}}
+{{- range $name, $from := . }}
+- { name: {{ $name }}, value: /etc/svc/files/{{ $name }} }
+{{- end }}
+{{- end }}
+{{- define "svc.fileSources" -}}
+{{- range $name, $from := . }}
+{{- if $from.configMapName }}
+- configMap: { name: {{ $from.configMapName }}, items: [{ key: {{ $from.key | quote }}, path: {{ $name }} }] }
+{{- else }}
+- secret: { name: {{ $from.secretName }}, items: [{ key: {{ $from.key | quote }}, path: {{ $name }} }] }
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* The base64 of a key of a Secret that is there, else of what was made; takes root, secret, key and made. */}}
 {{- define "svc.kept" -}}
 {{- $there := lookup "v1" "Secret" .root.Release.Namespace .secret -}}

@@ -20,8 +20,12 @@ const bindingTo = (role: string, namespace: string): string =>
 describe('privileges', function () {
   this.timeout(120_000)
   let release: Release
+  /** While it is there, both accounts have what they have in projects. */
+  let lasting: Tenant
   before(async () => {
     release = await installedRelease()
+    lasting = await Tenant.create(release.world)
+    await lasting.createEnvironment('lasting', { deletion_policy: 'delete' })
     const tenant = await Tenant.create(release.world)
     await tenant.createEnvironment('short')
     await tenant.run('delete', 'short')
@@ -31,6 +35,8 @@ describe('privileges', function () {
     const { namespace } = tenant.key('short')
     await release.kubectl.must(['wait', '--for=delete', `namespace/${namespace}`, '--timeout=100s'])
   })
+
+  after(() => lasting.run('delete', 'lasting'))
 
   for (const name of ACCOUNTS)
     it(`${name} has no verb that it does not use`, async function () {
@@ -45,6 +51,16 @@ describe('privileges', function () {
         [...granted].filter(privilege => !used.has(privilege)),
         [],
       )
+    })
+
+  for (const name of ACCOUNTS)
+    it(`${name} may read a Secret whose name it knows, and list or watch none`, async () => {
+      const granted = await privilegesOf(release.cluster.objects, { namespace: RELEASE_NAMESPACE, name })
+      assert.ok(granted.has('/secrets get'), 'It is granted nothing, or this is not how grants are written')
+      const many = [...granted].filter(privilege =>
+        /^[^/]*\/(secrets|\*) (list|watch|deletecollection|\*)$/.test(privilege),
+      )
+      assert.deepEqual(many, [])
     })
 
   it('the operator reads no Secret outside of projects, and cannot give itself the right to', async () => {

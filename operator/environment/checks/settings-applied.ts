@@ -4,6 +4,9 @@ import type { Observed } from '../observed.ts'
 import { startAction } from '../start-action.ts'
 import type { Check } from './check.ts'
 
+/** What was asked for is read at a start of the server, and one that runs is stopped for it. */
+export const RESTART_DUE = 'RestartDue'
+
 /**
  * The host was asked to run the instance with the figures that are wanted. Outside `ready` it is asked at least once an
  * attempt, which also makes it try at once; in `ready` only when figures changed.
@@ -15,7 +18,7 @@ export const settingsApplied: Check = observed => {
   const inForce = ready ? environment.status.resources : undefined
   const restart = ready && inForce !== undefined && needsRestart(inForce, wanted.figures)
   return {
-    reason: restart ? 'RestartDue' : 'Starting',
+    reason: restart ? RESTART_DUE : 'Starting',
     message: restart ? 'Restarting Postgres with other figures' : 'Starting Postgres',
     repair: startAction(observed),
     outage: restart,

@@ -1,6 +1,7 @@
 /** How an instance goes: its pod first, then what belongs to it, its data last, and only if that was asked for. */
 import { ANNOTATIONS, GROUP, LABELS } from '../../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
+import { isStoreError } from '../../../runtime/store/store-error.ts'
 import type { Destroyed, WaitsFor } from '../host.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, readStatefulSet } from './cluster-world.ts'
 import { isInitialized } from './ensure-claim.ts'
@@ -124,8 +125,12 @@ const dealWithData = async (
   const asked = claim.metadata?.deletionTimestamp !== undefined
   if (goes) {
     const there = asked ? await world.claims.read(key) : claim
-    // In a namespace that goes the claim goes by itself.
-    if (there === undefined || (await isNamespaceGoing(world, names.namespace))) return { done: true }
+    if (there === undefined) return { done: true }
+    // It goes by itself, and later than we do: what cares for claims has to know then that nobody is to be spared anything.
+    if (await isNamespaceGoing(world, names.namespace)) {
+      await abandon(world, names, there)
+      return { done: true }
+    }
     if (!asked) await world.claims.delete(key, { uid: claim.metadata?.uid ?? '' })
     const left = asked ? there : await world.claims.read(key)
     return left === undefined ? { done: true } : notDone(await whyClaimStays(world, left))
@@ -144,6 +149,15 @@ const dealWithData = async (
       },
     })
   return { done: true, retainedAt: `persistentvolumeclaim/${names.namespace}/${names.claim}`, retainedUntil }
+}
+
+const abandon = async (world: ClusterWorld, names: InstanceNames, { metadata }: Claim): Promise<void> => {
+  try {
+    const annotations = { [ANNOTATIONS.abandoned]: 'true' }
+    await world.claims.merge(keyIn(names, names.claim), { metadata: { uid: metadata?.uid, annotations } })
+  } catch (error) {
+    if (!isStoreError(error, 'NotFound')) throw error
+  }
 }
 
 /** What is left of data whose claim went by another hand. Nothing, where its volume goes too. */

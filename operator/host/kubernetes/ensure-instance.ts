@@ -14,6 +14,13 @@ import { startSettings } from './server-settings.ts'
 import type { Wanted } from './wanted.ts'
 import { isOurService, isOurStatefulSet } from './whose.ts'
 
+/** How an instance is brought up. */
+export interface BringUp {
+  readonly deletionPolicy: DeletionPolicy
+  /** Nothing of it is there, and this process tries for the first time. */
+  readonly first: boolean
+}
+
 /**
  * Everything but the pod, which the StatefulSet's controller makes.
  * @returns the claim, and the server's files
@@ -23,12 +30,12 @@ export const ensureInstance = async (
   world: ClusterWorld,
   names: InstanceNames,
   wanted: Wanted,
-  deletionPolicy: DeletionPolicy,
+  { deletionPolicy, first }: BringUp,
 ): Promise<{ readonly claim: Claim; readonly files: ServerFiles }> => {
   await assertOwnName(world, names)
   const [claim, files] = await Promise.all([
     ensureClaim(world, names, wanted, deletionPolicy),
-    ensureServerFiles(world, names, wanted.spec),
+    ensureServerFiles(world, names, wanted.spec, { first }),
     ensureService(world, names, wanted),
   ])
   // Last: its pod needs all of the others.

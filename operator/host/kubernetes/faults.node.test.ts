@@ -19,7 +19,7 @@ import type { InstanceRef } from '../host.ts'
 import { DEFAULT_HOST_SETTINGS } from './host-settings.ts'
 import { instanceNames } from './instance-names.ts'
 import type { KubernetesHost } from './kubernetes-host.ts'
-import { nodes, type Pod, pods, secrets, services } from './object-types.ts'
+import { type FullPod, nodes, type Pod, pods, secrets, services } from './object-types.ts'
 
 const DESTROYING_MS = 60_000
 
@@ -93,6 +93,36 @@ describe('a host on a cluster', function () {
     await untilState(host, ref, ['running'], SLOWEST_MS)
     await host.stop(ref)
     assert.equal((await untilState(host, ref, ['stopped'], SLOWEST_MS)).cleanStop, true)
+  })
+
+  it('writes out what is dirty before the server is told to stop', async () => {
+    const ref = await scene.place()
+    await bringUpOn(host, ref)
+    const { pod } = instanceNames(ref)
+    const inPod = ['-n', scene.namespace, pod]
+    // Not a word of checkpoints otherwise; our servers refuse ALTER SYSTEM, and read its file all the same.
+    const talkative = 'echo log_checkpoints=on >> "$PGDATA/postgresql.auto.conf"'
+    await scene.kubectl(['exec', ...inPod, '--', 'sh', '-c', talkative])
+    await psql(ref, 'select pg_reload_conf()')
+    await untilHolds(async () => (await psql(ref, 'show log_checkpoints')).trim() === 'on')
+    await query(ref, 'create table dirty as select generate_series(1, 1000) as n')
+    const log = scene.kubectl(['logs', ...inPod, '--follow', '--since=1s'])
+    await host.stop(ref)
+    assert.equal((await untilState(host, ref, ['stopped'], SLOWEST_MS)).cleanStop, true)
+    const lines = (await log).split('\n')
+    const first = (words: RegExp): number => lines.findIndex(line => words.test(line))
+    const order = [
+      first(/checkpoint starting: immediate force wait/),
+      first(/checkpoint complete: wrote [1-9]/),
+      first(/received fast shutdown request/),
+      first(/checkpoint starting: shutdown immediate/),
+    ]
+    assert.ok(!order.includes(-1), lines.join('\n'))
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+      lines.join('\n'),
+    )
   })
 
   it('knows how a stop ended that it was not there to see', async () => {
@@ -300,7 +330,10 @@ describe('a host on a cluster', function () {
   })
 
   it('lives under restricted Pod Security, which is in force', async () => {
-    const rooted = { metadata: key('rooted'), spec: { containers: [{ name: 'x', image: scene.settings.image }] } }
+    const rooted: FullPod = {
+      metadata: key('rooted'),
+      spec: { containers: [{ name: 'x', image: scene.settings.image }] },
+    }
     await assert.rejects(scene.cluster.objects.create<Pod>(pods, rooted), { reason: 'Forbidden' })
     const ref = await scene.place()
     await bringUpOn(host, ref)

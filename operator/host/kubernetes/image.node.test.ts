@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { V1Container } from '@kubernetes/client-node'
 import { type HostScene, hostScene, SLOWEST_MS, untilHolds } from '../../../testkit/kubernetes/kubernetes-host.ts'
-import { type Pod, pods } from './object-types.ts'
+import { type FullPod, type Pod, pods } from './object-types.ts'
 
 const DATA = '/var/lib/postgresql/data'
 
@@ -31,14 +32,19 @@ describe('the image of Postgres', function () {
     ...changes,
   })
   /** Runs containers on one new volume, after a command has left something on it. */
-  const run = async (left: string, ...containers: V1Container[]): Promise<string> => {
+  const run = (left: string, ...containers: V1Container[]): Promise<string> => runAs('Never', left, ...containers)
+  const runAs = async (
+    restartPolicy: 'Always' | 'Never',
+    left: string,
+    ...containers: V1Container[]
+  ): Promise<string> => {
     const name = `run-${randomUUID().slice(0, 8)}`
-    const pod: Pod = {
+    const pod: FullPod = {
       metadata: { name, namespace: scene.namespace },
       spec: {
         terminationGracePeriodSeconds: 1,
         automountServiceAccountToken: false,
-        restartPolicy: 'Never',
+        restartPolicy,
         securityContext: {
           runAsNonRoot: true,
           runAsUser: 999,
@@ -54,13 +60,14 @@ describe('the image of Postgres', function () {
     await scene.cluster.objects.create<Pod>(pods, pod)
     return name
   }
+  const statusOf = async (pod: string, name: string) =>
+    (await scene.cluster.objects.get(pods, { namespace: scene.namespace, name: pod }))?.status?.containerStatuses?.find(
+      status => status.name === name,
+    )
   const exitCode = async (pod: string, name: string): Promise<number> => {
-    const statusOf = async () =>
-      (
-        await scene.cluster.objects.get(pods, { namespace: scene.namespace, name: pod })
-      )?.status?.containerStatuses?.find(status => status.name === name)?.state?.terminated?.exitCode
-    await untilHolds(async () => (await statusOf()) !== undefined)
-    return (await statusOf())!
+    const codeOf = async () => (await statusOf(pod, name))?.state?.terminated?.exitCode
+    await untilHolds(async () => (await codeOf()) !== undefined)
+    return (await codeOf())!
   }
   const shell = (pod: string, command: string): Promise<string> =>
     scene.kubectl(['exec', '-n', scene.namespace, pod, '-c', 'postgres', '--', 'sh', '-c', command])
@@ -112,5 +119,60 @@ describe('the image of Postgres', function () {
     await shell(pod, 'svc-probe checkpoint 5')
     await assert.rejects(shell(pod, 'PGHOST=/nowhere svc-probe alive'))
     await assert.rejects(shell(pod, 'svc-probe nonsense'), /usage/)
+  })
+
+  /** Far less patient than environments' own: one answer too few, and kubelet starts the container again. */
+  const impatient = (...args: string[]): V1Container =>
+    container('postgres', {
+      args: ['-c', 'listen_addresses=', '-c', 'unix_socket_directories=/run/postgresql', ...args],
+      startupProbe: { exec: { command: ['svc-probe', 'alive'] }, periodSeconds: 1, failureThreshold: 60 },
+      livenessProbe: {
+        exec: { command: ['svc-probe', 'alive'] },
+        periodSeconds: 1,
+        timeoutSeconds: 9,
+        failureThreshold: 1,
+      },
+    })
+  /** Kubelet has asked several times: as many as it takes to be sure that it would have killed by now. */
+  const isSpared = async (pod: string, meanwhile: () => Promise<void>): Promise<void> => {
+    await untilHolds(async () => (await statusOf(pod, 'postgres'))?.started === true)
+    for (let look = 0; look < 5; look++) {
+      await meanwhile()
+      await sleep(1_000)
+    }
+    const { restartCount, state } = (await statusOf(pod, 'postgres'))!
+    assert.equal(restartCount, 0)
+    assert.ok(state?.running !== undefined)
+  }
+
+  it('is alive to probes while every connection is taken', async () => {
+    const psql = 'psql --no-psqlrc --username=postgres --dbname=postgres'
+    const clients = container('clients', {
+      command: ['sh', '-c', `while :; do ${psql} --command='select pg_sleep(3600)' & sleep 0.2; done`],
+      args: [],
+    })
+    const pod = await runAs('Always', 'true', impatient('-c', 'max_connections=4', '-c', 'max_wal_senders=0'), clients)
+    const isFull = (): Promise<boolean> =>
+      shell(pod, `${psql} --command='select 1' 2>&1; true`).then(
+        said => /too many clients/.test(said),
+        () => false,
+      )
+    await untilHolds(isFull)
+    await isSpared(pod, async () => {
+      assert.ok(await isFull())
+      await shell(pod, 'svc-probe alive')
+    })
+  })
+
+  it('is alive to probes, and not ready, while it recovers for long', async () => {
+    // What a crash leaves takes as long as there is of it; here the server waits for a segment that never comes.
+    const left = `mkdir -m 0700 ${DATA}/pgdata && cd ${DATA}/pgdata &&
+      zstd --decompress --stdout --quiet /usr/share/svc/template.tar.zst | tar --extract --no-same-owner && touch recovery.signal`
+    const pod = await runAs('Always', left, impatient('-c', 'restore_command=sleep 3600', '-c', 'hot_standby=off'))
+    await isSpared(pod, async () => {
+      await shell(pod, 'svc-probe alive')
+      await assert.rejects(shell(pod, 'svc-probe ready'))
+      assert.match(await shell(pod, 'pg_isready; true'), /rejecting connections/)
+    })
   })
 })

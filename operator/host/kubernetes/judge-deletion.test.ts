@@ -26,7 +26,7 @@ describe('a claim that is going', () => {
 describe('the node of a pod that was deleted', () => {
   const pod = (phase: string, ready: string, deleted: string): Pod => ({
     metadata: { deletionTimestamp: at(deleted) },
-    spec: { nodeName: 'one', containers: [] },
+    spec: { nodeName: 'one' },
     status: { phase, conditions: [{ type: 'Ready', status: ready }] },
   })
   const rows: readonly (readonly [why: string, pod: Pod, suspect: boolean])[] = [

@@ -1,7 +1,6 @@
 /** What a pod's status says about the Postgres in it. Pure. */
-import type { V1ContainerStatus } from '@kubernetes/client-node'
 import type { InstanceFailure } from '../host.ts'
-import type { Node, Pod } from './object-types.ts'
+import type { Node, Pod, PodContainer } from './object-types.ts'
 
 /** One run of the server: another one after every restart of its container. */
 export interface Run {
@@ -9,7 +8,7 @@ export interface Run {
   readonly restarts: number
 }
 
-const statusOf = (pod: Pod): V1ContainerStatus | undefined =>
+const statusOf = (pod: Pod): PodContainer | undefined =>
   pod.status?.containerStatuses?.find(({ name }) => name === 'postgres')
 
 const conditionOf = (of: Pod | Node, type: string) =>

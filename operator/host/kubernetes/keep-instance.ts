@@ -16,7 +16,7 @@ import { keepServer, RELOAD_EVERY_MS } from './keep-server.ts'
 import { keepVolume } from './keep-volume.ts'
 import type { KnownInstance } from './known-instance.ts'
 import { nodes, type Pod, type StatefulSet } from './object-types.ts'
-import { isRetained } from './observation.ts'
+import { isAbandoned, isRetained } from './observation.ts'
 import { ensureServerFiles } from './server-files.ts'
 import { recordStop, relabelPod } from './stop-instance.ts'
 import { figuresText, parseWanted, type Wanted } from './wanted.ts'
@@ -37,8 +37,8 @@ export const keepInstance = async (world: ClusterWorld, instance: KnownInstance)
   // Whose label was taken away is not seen any more, and there all the same.
   const hidden = seen.statefulSet === undefined && !instance.destroying && (pod !== undefined || claim !== undefined)
   const statefulSet = hidden ? await readStatefulSet(world, names) : seen.statefulSet
-  const refused =
-    claim === undefined || instance.destroying || isRetained(claim) ? undefined : await keepVolume(world, names, claim)
+  const isOver = claim === undefined || instance.destroying || isRetained(claim) || isAbandoned(claim)
+  const refused = isOver ? undefined : await keepVolume(world, names, claim)
   if (pod !== undefined) await recordStop(world, names, pod)
   const wanted = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
   if (instance.destroying || wanted === undefined || statefulSet?.metadata?.deletionTimestamp !== undefined)

@@ -13,6 +13,8 @@ export class KnownInstance {
   readonly turns = new Turns()
   /** The run that answered, with all set that only a session can set. */
   answered: Run | undefined
+  /** This process has tried to bring it up. */
+  tried = false
   /** The files that its server should have read; undefined: not looked at yet. */
   files: ServerFiles | undefined
   /** When the Secret with the files is looked at again, epoch milliseconds. */
@@ -33,7 +35,7 @@ export class KnownInstance {
   refused: InstanceFailure | undefined
   /** It is being destroyed: nothing of it is put back. */
   destroying = false
-  /** What was last told to listeners. */
+  /** What was last told to listeners, by its digest. */
   told = ''
 
   constructor(ref: InstanceRef, managedBy: string) {

@@ -3,6 +3,7 @@
  * annotations are its memory, so that any operator takes over where another one ended.
  */
 
+import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ANNOTATIONS, LABELS } from '../../../crds/metadata.ts'
 import { type DeletionPolicy, defaultDeletionPolicy } from '../../../lib/model/environment.ts'
@@ -230,7 +231,9 @@ class OpenKubernetesHost implements KubernetesHost {
 
   async #bringUp(instance: KnownInstance, spec: PlacedSpec, deletionPolicy: DeletionPolicy): Promise<void> {
     const { names } = instance
-    const { statefulSet, claim: before } = await certainObjectsOf(this.#world, names)
+    const { statefulSet, pod: runs, claim: before } = await certainObjectsOf(this.#world, names)
+    const first = !instance.tried && statefulSet === undefined && runs === undefined && before === undefined
+    instance.tried = true
     await this.#projects.ensure(names.namespace)
     const known = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
     const initialized = known?.initialized === true || isInitialized(before)
@@ -238,7 +241,7 @@ class OpenKubernetesHost implements KubernetesHost {
       this.#world,
       names,
       { running: true, initialized, spec },
-      deletionPolicy,
+      { deletionPolicy, first },
     )
     if (initialized && statefulSet === undefined)
       this.#world.repaired(names, { kind: 'StatefulSet', name: names.name, how: 'made' })
@@ -324,9 +327,9 @@ class OpenKubernetesHost implements KubernetesHost {
     const { authorities } = await this.#world.authority.get()
     const observation = this.#observation(instance, objectsOf(this.#world, instance.names), authorities)
     const { storage, ...news } = observation
-    const text = JSON.stringify([news, storage?.low])
-    if (text === instance.told) return
-    instance.told = text
+    const digest = hash('sha1', JSON.stringify([news, storage?.low]), 'base64')
+    if (digest === instance.told) return
+    instance.told = digest
     for (const listener of this.#listeners) listener(instance.ref.key)
   }
 

@@ -1,10 +1,13 @@
 /** The kinds of Kubernetes' own that an environment on a cluster is made of. */
 import type {
+  V1ContainerStatus,
   V1NetworkPolicy,
   V1Node,
   V1PersistentVolume,
   V1PersistentVolumeClaim,
   V1Pod,
+  V1PodSpec,
+  V1PodStatus,
   V1RoleBinding,
   V1Service,
   V1ServiceAccount,
@@ -32,7 +35,19 @@ export interface OwnerReference {
 }
 
 export type StatefulSet = Wire<V1StatefulSet>
-export type Pod = Wire<V1Pod>
+/** A pod as it is written, and as the API server tells it. */
+export type FullPod = Wire<V1Pod>
+/** A pod as far as it is read here, and kept: the rest outweighs that many times. */
+export type Pod = Omit<FullPod, 'spec' | 'status'> & {
+  readonly spec?: Pick<V1PodSpec, 'nodeName' | 'volumes'>
+  readonly status?: Pick<V1PodStatus, 'phase' | 'conditions'> & {
+    readonly containerStatuses?: readonly PodContainer[]
+  }
+}
+export type PodContainer = Pick<
+  V1ContainerStatus,
+  'name' | 'containerID' | 'ready' | 'started' | 'restartCount' | 'state' | 'lastState'
+>
 export type Service = Wire<V1Service>
 export type Claim = Wire<V1PersistentVolumeClaim>
 export type ServiceAccount = Wire<V1ServiceAccount>

@@ -38,8 +38,6 @@ const pod = (changes: { figures?: string; going?: boolean; ready?: boolean; id?:
     containerStatuses: [
       {
         name: 'postgres',
-        image: 'x',
-        imageID: 'y',
         ready: changes.ready ?? true,
         started: true,
         restartCount: 0,

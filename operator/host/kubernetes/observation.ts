@@ -71,6 +71,9 @@ export const observationOf = (names: InstanceNames, objects: InstanceObjects, fi
 /** A claim that an admin may do with as he likes: its environment is gone. */
 export const isRetained = (claim: Claim): boolean => annotation(claim, ANNOTATIONS.retainedUntil) !== undefined
 
+/** A claim that goes with its namespace, after its environment: nobody spares its volume. */
+export const isAbandoned = (claim: Claim): boolean => annotation(claim, ANNOTATIONS.abandoned) === 'true'
+
 const stateOf = ({ statefulSet, pod, claim }: InstanceObjects, findings: Findings): InstanceState => {
   const { answered, unlooked, failure } = findings
   const wanted = parseWanted(annotation(statefulSet, ANNOTATIONS.wanted))

@@ -17,14 +17,18 @@ export interface ServerFiles {
   readonly externalHost: string | undefined
 }
 
-/** Makes the Secret hold what it should: a certificate that is good for a while, today's authorities, the settings of the spec. */
+/**
+ * Makes the Secret hold what it should: a certificate that is good for a while, today's authorities, the settings of the spec.
+ * `first`: nothing of the instance is there, and nobody has read its files: they are made without a look.
+ */
 export const ensureServerFiles = async (
   world: ClusterWorld,
   names: InstanceNames,
   spec: PlacedSpec,
+  { first = false }: { readonly first?: boolean } = {},
 ): Promise<ServerFiles> => {
   const [secret, { state, authorities }] = await Promise.all([
-    world.objects.get(secrets, keyIn(names, names.files)),
+    first ? undefined : world.objects.get(secrets, keyIn(names, names.files)),
     world.authority.get(),
   ])
   const now = world.now()

@@ -4,6 +4,7 @@ import type { ResourceKey } from '../../../lib/model/resource.ts'
 import { Cache } from '../../../runtime/controller/cache.ts'
 import type { ControlMetrics, ReflectorHealth } from '../../../runtime/controller/observers.ts'
 import { Reflector } from '../../../runtime/controller/reflector.ts'
+import { sharedParts } from '../../../runtime/controller/shared-parts.ts'
 import type { KubernetesApi } from '../../../runtime/kubernetes/kubernetes-api.ts'
 import type { KubernetesObject, KubernetesObjects, ObjectType } from '../../../runtime/kubernetes/kubernetes-object.ts'
 import { LiveObjects } from '../../../runtime/kubernetes/live-objects.ts'
@@ -13,6 +14,7 @@ import { AuthoritySecret } from './authority-secret.ts'
 import type { ClusterWorld } from './cluster-world.ts'
 import { type Correction, correctionText } from './correction.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
+import { keptPod, keptVolume } from './kept-objects.ts'
 import { type Claim, claims, pods, services, statefulSets, type Volume, volumes } from './object-types.ts'
 import { Places } from './places.ts'
 
@@ -55,29 +57,32 @@ export const watchCluster = (
     cache: Cache<Observed<O>, string> = new Cache<Observed<O>>({ log }),
     {
       namespaceOf = () => undefined,
-      trim,
+      trim = object => object,
     }: {
       readonly namespaceOf?: (object: Observed<O>) => string | undefined
       readonly trim?: (object: Observed<O>) => Observed<O>
     } = {},
   ): LiveObjects<O> => {
+    const share = sharedParts()
     const reflector = new Reflector({
-      ...objectSource(api, type, trim),
+      ...objectSource(api, type, object => share(trim(object))),
       selector: { labels: { [LABELS.managedBy]: settings.managedBy } },
       sink: cache,
       log,
       metrics,
       idleTimeoutMs: options.watchIdleMs,
     })
+    const observer = metrics?.forLiveView(type.kind)
+    const live = new LiveObjects({ objects, type, cache, seenUpTo: () => reflector.seenUpTo, observer })
     cache.subscribe(({ object, old }) => {
+      live.cacheChanged(object.metadata)
       happened(object, namespaceOf(object))
       // Its labels may have been what changed.
       if (old !== undefined) happened(old, namespaceOf(old))
     })
     reflectors.push(reflector)
     caches.push(cache)
-    const observer = metrics?.forLiveView(type.kind)
-    return new LiveObjects({ objects, type, cache, seenUpTo: () => reflector.seenUpTo, observer })
+    return live
   }
   const seenClaims = new Cache<Observed<Claim>>({ log })
   const seenVolumes = new Cache<Observed<Volume>, 'uid'>({
@@ -86,10 +91,10 @@ export const watchCluster = (
   })
   const world: ClusterWorld = {
     statefulSets: follow(statefulSets),
-    pods: follow(pods),
+    pods: follow(pods, undefined, { trim: keptPod }),
     services: follow(services),
     claims: follow(claims, seenClaims),
-    volumes: follow(volumes, seenVolumes, { namespaceOf: ({ spec }) => spec.claimRef?.namespace, trim: withoutPlace }),
+    volumes: follow(volumes, seenVolumes, { namespaceOf: ({ spec }) => spec.claimRef?.namespace, trim: keptVolume }),
     volumesOf: uid => seenVolumes.byIndex('uid', uid),
     objects,
     settings,
@@ -126,14 +131,3 @@ export const watchCluster = (
     health: () => reflectors.map(reflector => ({ name: reflector.name, ...reflector.health() })),
   }
 }
-
-/** Where a volume's disk is, and how it is reached, is nobody's business here. */
-const withoutPlace = ({ spec, status: _, ...volume }: Observed<Volume>): Observed<Volume> => ({
-  ...volume,
-  spec: {
-    ...(spec.claimRef === undefined ? {} : { claimRef: spec.claimRef }),
-    ...(spec.persistentVolumeReclaimPolicy === undefined
-      ? {}
-      : { persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy }),
-  },
-})

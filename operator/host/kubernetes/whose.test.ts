@@ -58,7 +58,7 @@ describe('whose an object is', () => {
   it('a pod is that of the claim that it mounts', () => {
     const pod: Pod = {
       metadata: { labels: { [LABELS.uid]: other.owner.uid } },
-      spec: { containers: [], volumes: [{ name: 'data', persistentVolumeClaim: { claimName: ours.claim } }] },
+      spec: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: ours.claim } }] },
     }
     assert.deepEqual([isOurPod(pod, ours), isOurPod(pod, other)], [true, false])
   })

@@ -15,6 +15,20 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
+  /** An integer from 0 up to, not including, `end`. */
+  below(end: number): number {
+    return Math.floor(this.next() * end)
+  }
+
+  /** An integer; both ends included. */
+  integer(low: number, high: number): number {
+    return low + this.below(high - low + 1)
+  }
+
+  chance(share: number): boolean {
+    return this.next() < share
+  }
+
   between(low: number, high: number): number {
     return low + this.next() * (high - low)
   }

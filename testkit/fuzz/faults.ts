@@ -1,64 +1,22 @@
-/** Malformed requests over the whole route table: a good request, with one or two things wrong with it. */
-import fc from 'fast-check'
-import type { Route } from '../apiserver/contract/route.ts'
-import type { RawRequest } from './raw-http.ts'
+/** What can be wrong with a request: each fault changes a draft of a good one in one place. */
 
-export interface Malformed {
-  readonly route: Route
-  readonly request: RawRequest
-  /** What was done to it. */
-  readonly faults: readonly string[]
-}
+import type { SeededRandom } from '../seeded-random.ts'
+import type { Operation } from './openapi-operations.ts'
 
-/** What good requests are made of. */
-export interface GoodValues {
-  /** undefined: of a call that needs none. */
-  readonly token: string | undefined
-  readonly params: Readonly<Record<string, string>>
-  /** More headers of every request. */
-  readonly headers?: readonly (readonly [name: string, value: string])[]
-  /** Stands wherever a body has a secret. */
-  readonly secret?: string
-}
-
-/** Fields of bodies that hold secrets. */
-const SECRET_FIELD = /password|token|code|secret/
-
-const bodyWith = (example: unknown, secret: string | undefined): unknown => {
-  if (secret === undefined || typeof example !== 'object' || example === null) return example
-  const fields = Object.entries(example).map(([name, value]) => [
-    name,
-    SECRET_FIELD.test(name) ? secret : (value as unknown),
-  ])
-  return Object.fromEntries(fields) as unknown
-}
-
-interface Draft {
+/** A request that is being made. */
+export interface Draft {
   method: string
+  /** Without its query. */
   path: string
   query: string
-  headers: [string, string][]
+  headers: [name: string, value: string][]
   body: Buffer | undefined
 }
 
-/** Changes a draft; answers what it did, or undefined when it does not apply. `pick` chooses where. */
-type Fault = (draft: Draft, route: Route, pick: number) => string | undefined
+/** Changes a draft; answers what it did, or undefined when it does not apply. */
+export type Fault = (draft: Draft, operation: Operation, random: SeededRandom) => string | undefined
 
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
-
-const goodDraft = (route: Route, { token, params, headers = [], secret }: GoodValues, key: string): Draft => ({
-  method: route.method.toUpperCase(),
-  path: route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params[name] ?? 'nothing')),
-  query: route.organization === 'query' ? `organization_id=${params['org'] ?? ''}` : '',
-  headers: [
-    ...(token === undefined ? [] : ([['Authorization', `Bearer ${token}`]] as [string, string][])),
-    ...headers.map(([name, value]): [string, string] => [name, value]),
-    ['Idempotency-Key', key],
-    ['X-Service-Organization-ID', params['org'] ?? ''],
-    ...(route.method === 'get' ? [] : ([['Content-Type', 'application/json']] as [string, string][])),
-  ],
-  body: route.examples.request === undefined ? undefined : json(bodyWith(route.examples.request, secret)),
-})
 
 const set = (draft: Draft, name: string, ...values: string[]): void => {
   draft.headers = draft.headers.filter(([each]) => each.toLowerCase() !== name.toLowerCase())
@@ -183,53 +141,65 @@ const badHeaders: readonly (readonly [string, readonly string[]])[] = [
   ['X-Filler', ['x'.repeat(12_000)]],
 ]
 
-const inPath: Fault[] = badSegments.map(segment => (draft, _route, pick) => {
+const inPath: Fault[] = badSegments.map(segment => (draft, _operation, random) => {
   const parts = draft.path.split('/')
-  const at = 2 + (pick % (parts.length - 2))
+  const at = random.integer(2, parts.length - 1)
   parts[at] = segment
   draft.path = parts.join('/')
   return `path segment ${at} = ${segment}`
 })
 const inPathForm: Fault[] = [
-  draft => ((draft.path += '/'), 'trailing slash'),
-  draft => ((draft.path = draft.path.toUpperCase()), 'upper case path'),
-  draft => ((draft.path = `/${draft.path}`), 'double slash'),
-  draft => ((draft.path += `/${'x'.repeat(9000)}`), 'long path'),
-  draft => ((draft.path = draft.path.replace('/v1/', '/v2/')), 'another version'),
+  draft => ((draft.path += '/'), 'path with a slash behind'),
+  draft => ((draft.path = draft.path.toUpperCase()), 'path in upper case'),
+  draft => ((draft.path = `/${draft.path}`), 'path with two slashes'),
+  draft => ((draft.path += `/${'x'.repeat(9000)}`), 'path too long'),
+  draft => ((draft.path = draft.path.replace('/v1/', '/v2/')), 'path of another version'),
 ]
 const inQuery: Fault[] = badQueries.map(query => draft => {
   draft.query = draft.query === '' ? query : `${draft.query}&${query}`
   return `query ${query.slice(0, 40)}`
 })
-const inBody: Fault[] = badBodies.map(([what, bytes]) => (draft, route) => {
-  if (route.method === 'get') return undefined
+const inBody: Fault[] = badBodies.map(([what, bytes]) => draft => {
+  if (draft.method === 'GET') return undefined
   draft.body = bytes
   return `body ${what}`
 })
-const inField: Fault[] = nasty.flatMap(value => [
-  (draft, route, pick) => {
-    const example = route.examples.request
-    if (typeof example !== 'object' || example === null) return undefined
-    const fields = Object.keys(example)
-    const field = fields[pick % fields.length] ?? 'name'
-    draft.body = json({ ...example, [field]: value })
-    return `field ${field} = ${JSON.stringify(value).slice(0, 40)}`
-  },
-])
+
+const fieldsOf = ({ body }: Draft): Record<string, unknown> | undefined => {
+  try {
+    const parsed: unknown = JSON.parse(body?.toString() ?? '')
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+      ? (parsed as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const inField: Fault[] = nasty.map(value => (draft, operation, random) => {
+  const fields = fieldsOf(draft)
+  const names = Object.keys(operation.body?.schema.properties ?? {})
+  if (fields === undefined || names.length === 0) return undefined
+  const name = random.pick(names)
+  draft.body = json({ ...fields, [name]: value })
+  return `field ${name} = ${JSON.stringify(value).slice(0, 40)}`
+})
 const inFieldSet: Fault[] = [
-  (draft, route) => {
-    if (route.method === 'get') return undefined
-    draft.body = json({ ...(route.examples.request as object | undefined), is_operator: true })
+  draft => {
+    if (draft.method === 'GET') return undefined
+    draft.body = json({ ...fieldsOf(draft), is_operator: true })
     return 'unknown field'
   },
-  (draft, route) => {
-    const fields = Object.entries((route.examples.request as object | undefined) ?? {})
-    if (fields.length === 0) return undefined
-    draft.body = json(Object.fromEntries(fields.slice(1)))
+  (draft, _operation, random) => {
+    const fields = fieldsOf(draft)
+    const names = Object.keys(fields ?? {})
+    if (fields === undefined || names.length === 0) return undefined
+    const { [random.pick(names)]: _gone, ...rest } = fields
+    draft.body = json(rest)
     return 'missing field'
   },
-  (draft, route) => {
-    if (route.body === undefined) return undefined
+  draft => {
+    if (draft.body === undefined) return undefined
     draft.body = undefined
     return 'no body'
   },
@@ -239,14 +209,14 @@ const inHeader: Fault[] = badHeaders.map(([name, values]) => draft => {
   return `${name}: ${values.map(value => value.slice(0, 30)).join(' | ') || '(none)'}`
 })
 const inMethod: Fault[] = ['TRACE', 'OPTIONS', 'PROPFIND', 'PATCH', 'PUT', 'POST', 'DELETE', 'GET'].map(
-  method => (draft, route) => {
-    if (method === route.method.toUpperCase()) return undefined
+  method => draft => {
+    if (method === draft.method) return undefined
     draft.method = method
     return `method ${method}`
   },
 )
 
-const FAULTS: readonly Fault[] = [
+export const FAULTS: readonly Fault[] = [
   ...inPath,
   ...inPathForm,
   ...inQuery,
@@ -256,20 +226,3 @@ const FAULTS: readonly Fault[] = [
   ...inHeader,
   ...inMethod,
 ]
-
-/** A malformed request of any of these routes. */
-export const malformedRequest = (routes: readonly Route[], good: GoodValues): fc.Arbitrary<Malformed> =>
-  fc
-    .tuple(
-      fc.constantFrom(...routes),
-      fc.array(fc.tuple(fc.constantFrom(...FAULTS), fc.nat(1000)), { minLength: 1, maxLength: 2 }),
-      fc.uuid(),
-    )
-    .map(([route, faults, key]) => {
-      const draft = goodDraft(route, good, key)
-      const done = faults.map(([fault, pick]) => fault(draft, route, pick)).filter(what => what !== undefined)
-      const { method, path, query, headers, body } = draft
-      const target = query === '' ? path : `${path}?${query}`
-      return { route, faults: done, request: { method, target, headers, body } }
-    })
-    .filter(({ faults }) => faults.length > 0)

@@ -11,7 +11,7 @@ const sorted = (value: unknown): unknown => {
 }
 
 /** SHA-256 over a parsed body and query, whatever the order of their keys: equal for equal requests. */
-export const fingerprintOf = (body: unknown, query: unknown): Buffer =>
+export const contentHashOf = (body: unknown, query: unknown): Buffer =>
   createHash('sha256')
     .update(JSON.stringify([sorted(body), sorted(query)]))
     .digest()

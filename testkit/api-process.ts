@@ -1,0 +1,122 @@
+/** API servers as processes of their own, as in production: one database, one resource store, as many processes as are wanted. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { atEnd } from './at-end.ts'
+import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
+import { storeDatabase } from './embedded-store.ts'
+import { freePorts } from './free-port.ts'
+
+/** Of its output that are kept. */
+const MOST_LINES = 4000
+const MAIN = new URL('../apiserver/main.ts', import.meta.url).pathname
+
+/** What processes share. */
+export interface ProcessPlace {
+  readonly plane: ControlPlaneDatabase
+  /** The settings of every process here. */
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/** One process. Its address stays when it is started again. */
+export interface ApiProcess {
+  readonly url: string
+  /** Of the process that runs now. */
+  readonly pid: number
+  /** What it and those before it wrote lately. */
+  output(): string
+  /** Ends it as a power cut does, and waits until it is gone. */
+  kill(): Promise<void>
+  /** Starts it again after it ended; resolves once it is ready. */
+  start(): Promise<void>
+  /** Asks it to end, and waits. */
+  stop(): Promise<void>
+}
+
+/** So that no test meets a limit that it does not ask for, and none waits for connections that clients keep. */
+export const UNLIMITED = {
+  SERVICE_RATE_LIMIT_PER_MINUTE: '0',
+  SERVICE_RATE_LIMIT_MUTATIONS_PER_MINUTE: '0',
+  SERVICE_RATE_LIMIT_CONNECTION_PER_MINUTE: '0',
+  SERVICE_RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0',
+  SERVICE_STOP_GRACE_SECONDS: '0',
+} as const
+
+/** Fresh databases, on which no limit is met that is not asked for. */
+export const processPlace = async (environment: Readonly<Record<string, string>> = {}): Promise<ProcessPlace> => {
+  const plane = await controlPlaneDatabase()
+  return {
+    plane,
+    environment: {
+      SERVICE_DATABASE_URL: plane.url('svc_api'),
+      SERVICE_STORE_URL: await storeDatabase(),
+      SERVICE_AUTH_MODE: 'builtin',
+      SERVICE_KMS_MASTER_KEY: randomBytes(32).toString('base64'),
+      ...UNLIMITED,
+      ...environment,
+    },
+  }
+}
+
+/** Starts a process; resolves once it is ready. */
+export const startApiProcess = async (
+  place: ProcessPlace,
+  environment: Readonly<Record<string, string>> = {},
+  /** Gets each line that it writes. */
+  onLine: (line: string) => void = () => undefined,
+): Promise<ApiProcess> => {
+  const port = await freePorts(2)
+  const url = `http://127.0.0.1:${port}`
+  const settings = {
+    PATH: process.env['PATH'],
+    ...place.environment,
+    SERVICE_LISTEN: `127.0.0.1:${port}`,
+    SERVICE_METRICS_LISTEN: `127.0.0.1:${port + 1}`,
+    ...environment,
+  }
+  let child: ChildProcess
+  let gone: Promise<unknown>
+  const written: string[] = []
+  const isReady = (): Promise<boolean> =>
+    fetch(`${url}/readyz`).then(
+      async answer => {
+        await answer.arrayBuffer()
+        return answer.ok
+      },
+      () => false,
+    )
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal)
+    await gone
+  }
+  const start = async (): Promise<void> => {
+    child = spawn(process.execPath, [MAIN], { env: settings, stdio: ['ignore', 'pipe', 'pipe'] })
+    gone = once(child, 'exit')
+    for (const stream of [child.stdout, child.stderr])
+      if (stream !== null)
+        createInterface(stream).on('line', line => {
+          onLine(line)
+          written.push(line)
+          if (written.length > MOST_LINES) written.splice(0, MOST_LINES / 2)
+        })
+    while (!(await isReady())) {
+      if (child.exitCode !== null) throw new Error(`The API server did not start:\n${written.join('\n')}`)
+      await sleep(20)
+    }
+  }
+  // A test that fails stops nothing, and would wait for it for ever.
+  atEnd(() => end('SIGKILL'))
+  await start()
+  return {
+    url,
+    get pid() {
+      return child.pid ?? 0
+    },
+    output: () => written.join('\n'),
+    kill: () => end('SIGKILL'),
+    start,
+    stop: () => end('SIGTERM'),
+  }
+}

@@ -1,0 +1,67 @@
+/** A thread that asks and judges, so that the server under test has one to itself. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { closeRawConnections, sendRaw } from '../raw-http.ts'
+import { drawRequest, type World } from './draw-request.ts'
+import type { FromWorker, FuzzOrder, ToWorker } from './fuzz.ts'
+import { AnswerJudge } from './judge-answer.ts'
+import { readOperations } from './openapi-operations.ts'
+
+const AT_ONCE = 24
+/** A session may end by any request that is made with it. */
+const REQUESTS_A_SESSION = 500
+const MOST_FINDINGS = 20
+const DEADLINE_MS = 20_000
+
+const order = workerData as FuzzOrder
+const port = parentPort
+if (port === null) throw new Error('This is a thread of fuzz.ts')
+const say = (word: FromWorker): void => port.postMessage(word)
+
+const operations = readOperations()
+const judge = new AnswerJudge(operations)
+let world: World = order.world
+let [next, done] = [order.first, 0]
+const findings: string[] = []
+const statuses = new Map<number, number>()
+const succeeded = new Set<string>()
+
+port.on('message', ({ session }: ToWorker) => {
+  world = { ...world, session }
+})
+
+const inTime = <T>(work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`No answer in ${DEADLINE_MS} ms`)), DEADLINE_MS)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+const ask = async (n: number): Promise<void> => {
+  const fuzzed = drawRequest(operations, world, order.seed, n)
+  const { operation, request, faults, isMoved } = fuzzed
+  let fault: string | undefined
+  let text = ''
+  try {
+    const answer = await inTime(sendRaw(order.url, request))
+    text = answer.text
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    if (answer.status < 300 && !isMoved) succeeded.add(operation.operationId)
+    fault = judge.fault(fuzzed, answer, world.canary)
+  } catch (error) {
+    fault = String(error)
+  }
+  if (fault !== undefined && findings.length < MOST_FINDINGS)
+    findings.push(
+      `${fault}: seed ${order.seed}, request ${n}: ${request.method} ${request.target.slice(0, 200)} (${faults.join('; ') || 'good'}) ${request.body?.toString().slice(0, 300) ?? ''} -> ${text.slice(0, 300)}`,
+    )
+  if (++done % REQUESTS_A_SESSION === 0) say({ type: 'session' })
+}
+
+const askOn = async (): Promise<void> => {
+  while (next < order.first + order.count) await ask(next++)
+}
+await Promise.all(Array.from({ length: AT_ONCE }, askOn))
+closeRawConnections()
+say({ type: 'report', report: { findings, statuses: [...statuses], succeeded: [...succeeded] } })
+port.close()
