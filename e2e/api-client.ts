@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { assertAnswerKeepsSecrets, noteSecrets, noteSecretsOfRequest } from '../testkit/secrets-of-tests.ts'
 
 /** An answer: its status, headers and parsed body. */
 export interface Answer<Body> {
@@ -66,6 +67,7 @@ export class ApiClient {
   constructor(baseUrl: string, token: string) {
     this.baseUrl = baseUrl
     this.token = token
+    noteSecrets(token)
   }
 
   /** One call; any status is an answer, only a broken connection or a passed deadline throws. */
@@ -83,12 +85,17 @@ export class ApiClient {
       signal: AbortSignal.timeout(options.deadlineMs ?? 30_000),
     })
     const text = await response.text()
-    return {
+    const answer = {
       status: response.status,
       headers: response.headers,
       text,
       body: (text === '' ? undefined : JSON.parse(text)) as Body,
     }
+    if (key !== null && method !== 'GET') noteSecrets(key)
+    noteSecretsOfRequest(options.body)
+    if (answer.status < 300) noteSecrets(answer.body)
+    assertAnswerKeepsSecrets(`${method} ${path}`, answer)
+    return answer
   }
 
   /** One call that must answer with this status. */

@@ -9,6 +9,7 @@ import type { RunAs } from '../runtime/postgres/run-as.ts'
 import { adoptServer, stopServer } from '../runtime/postgres/server-process.ts'
 import { fastFolder } from '../testkit/fast-folder.ts'
 import { freePorts } from '../testkit/free-port.ts'
+import { assertNoSecrets } from '../testkit/secrets-of-tests.ts'
 import { ApiClient } from './api-client.ts'
 
 const CHECKOUT = join(import.meta.dirname, '..')
@@ -41,6 +42,8 @@ export class BoxProcess {
   readonly #account: RunAs | undefined
   #child: ChildProcess | undefined
   #output = ''
+  /** At all its starts. */
+  #printed = ''
 
   private constructor(home: string, port: number, options: BoxOptions) {
     this.home = home
@@ -105,6 +108,15 @@ export class BoxProcess {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
+  /** Neither what it printed nor its log may hold a secret of a test, but for the tokens that it tells whoever starts it, once. */
+  #assertNoSecrets(): void {
+    const logFile = join(this.home, 'control-plane.log')
+    assertNoSecrets({
+      'what the box printed': this.#printed.split('\n').filter(line => !/svc_setup_|^ *Token +svc_pat_/.test(line)),
+      'the log of the box': existsSync(logFile) ? readFileSync(logFile, 'utf8').split('\n') : [],
+    })
+  }
+
   /** Launches the program and returns at once. */
   launch(environment: Readonly<Record<string, string>> = {}): ChildProcess {
     this.#output = ''
@@ -115,7 +127,10 @@ export class BoxProcess {
       stdio: ['ignore', 'pipe', 'pipe', ...(this.#ipc ? (['ipc'] as const) : [])],
     })
     for (const stream of [child.stdout, child.stderr])
-      stream?.on('data', (chunk: Buffer) => (this.#output += chunk.toString()))
+      stream?.on('data', (chunk: Buffer) => {
+        this.#output += chunk.toString()
+        this.#printed += chunk.toString()
+      })
     this.#child = child
     return child
   }
@@ -227,6 +242,8 @@ export class BoxProcess {
   /**
    * Ends whatever of it still runs and removes its folders; for the end of a test, whatever state it left. Servers are told
    * to quit before they are killed: a killed one whose data is gone leaves its shared memory behind for ever.
+   *
+   * @throws AssertionError when a secret of a test stands in what it wrote; it is removed all the same
    */
   async remove(): Promise<void> {
     if (this.running) await this.stop('SIGKILL')
@@ -234,6 +251,14 @@ export class BoxProcess {
     const servers = [controlPlane, ...environments].map(adoptServer).filter(server => server !== undefined)
     await Promise.all(servers.map(server => stopServer(server, { fastMs: 0, immediateMs: 5000, killMs: 5000 })))
     await this.killPostgres()
+    try {
+      this.#assertNoSecrets()
+    } finally {
+      this.#removeFolders()
+    }
+  }
+
+  #removeFolders(): void {
     if (this.dataRoot !== this.home) rmSync(this.dataRoot, { recursive: true, force: true })
     rmSync(join(this.home, '..'), { recursive: true, force: true })
   }

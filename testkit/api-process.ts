@@ -8,10 +8,15 @@ import { atEnd } from './at-end.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
 import { storeDatabase } from './embedded-store.ts'
 import { freePorts } from './free-port.ts'
+import { assertNoSecrets } from './secrets-of-tests.ts'
 
 /** Of its output that are kept. */
 const MOST_LINES = 4000
 const MAIN = new URL('../apiserver/main.ts', import.meta.url).pathname
+
+/** What a process writes for whoever starts it: a setup token. */
+export const isAnnouncement = (line: string): boolean =>
+  /^\{"level":"warn","time":"[^"]+","msg":"[^"]*svc_setup_/.test(line)
 
 /** What processes share. */
 export interface ProcessPlace {
@@ -79,6 +84,9 @@ export const startApiProcess = async (
   let child: ChildProcess
   let gone: Promise<unknown>
   const written: string[] = []
+  /** What was written and not yet looked at for secrets. */
+  const unjudged: string[] = []
+  const judge = (): void => assertNoSecrets({ 'what the process wrote': unjudged.splice(0) })
   const isReady = (): Promise<boolean> =>
     fetch(`${url}/readyz`).then(
       async answer => {
@@ -90,6 +98,7 @@ export const startApiProcess = async (
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal)
     await gone
+    judge()
   }
   const start = async (): Promise<void> => {
     child = spawn(process.execPath, [MAIN], { env: settings, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -99,6 +108,7 @@ export const startApiProcess = async (
         createInterface(stream).on('line', line => {
           onLine(line)
           written.push(line)
+          if (!isAnnouncement(line)) unjudged.push(line)
           if (written.length > MOST_LINES) written.splice(0, MOST_LINES / 2)
         })
     while (!(await isReady())) {

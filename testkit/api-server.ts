@@ -13,11 +13,11 @@ import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-sto
 import { jsonLog } from '../runtime/log/json-log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { ApiClient } from './api-client.ts'
-import { startApiProcess, UNLIMITED } from './api-process.ts'
+import { isAnnouncement, startApiProcess, UNLIMITED } from './api-process.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
 import { storeDatabase } from './embedded-store.ts'
 import { memoryCredentials } from './memory-credentials.ts'
-import { assertNoSecrets, noteSecrets } from './secrets-of-tests.ts'
+import { assertNoSecrets, keepingErrors, noteSecrets } from './secrets-of-tests.ts'
 import { type StandinOperator, startStandinOperator } from './standin-operator.ts'
 
 export interface ApiServerOptions {
@@ -69,9 +69,6 @@ export interface TestApiServer {
 
 const base64 = (key: Buffer): string => key.toString('base64')
 
-/** What a process writes for whoever starts it: a setup token. */
-const isAnnouncement = (line: string): boolean => /^\{"level":"warn","time":"[^"]+","msg":"[^"]*svc_setup_/.test(line)
-
 /** Generous, so that no test meets a limit that it does not ask for. */
 const NO_LIMITS = {
   requestsPerMinute: 0,
@@ -109,6 +106,8 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
   const logged: string[] = []
   /** Without what is announced to whoever starts it: a setup token is. */
   const written: string[] = []
+  /** What the log was given as errors, with all that hangs on them. */
+  const errors: unknown[] = []
   const write = (line: string): void => {
     if (options.keeps?.(line) === false) return
     logged.push(line)
@@ -134,12 +133,13 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
         credentials,
         registry: metrics,
         announce: text => void logged.push(text),
-        log: jsonLog({ write }, 'debug'),
+        log: keepingErrors(jsonLog({ write }, 'debug'), errors),
         caCertificate: options.caCertificate,
         tenantAddress: options.tenantAddress,
       },
     )
   const server = await start(registry)
+  const registries = [registry]
   const replicas: { stop(): Promise<unknown> }[] = []
   const startProcess = async ({ masterKey: current, previousMasterKeys = [] }: ReplicaKeys): Promise<string> => {
     const environment = {
@@ -173,7 +173,9 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
     masterKey,
     startReplica: async (keys = { masterKey }) => {
       if (options.replicas === 'processes') return startProcess(keys)
-      const replica = await start(new Registry(), keys)
+      const metrics = new Registry()
+      registries.push(metrics)
+      const replica = await start(metrics, keys)
       replicas.push(replica)
       return replica.url
     },
@@ -196,13 +198,18 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
     stop: async () => {
       // At once: some tests look at what is being stopped.
       const stopping = [server, ...replicas].map(each => each.stop())
-      const metrics = await registry.metrics()
+      const metrics = await Promise.all(registries.map(each => each.metrics()))
       await Promise.all(stopping)
       await operator?.stop()
       await embedded.close()
       await plane.database.stop()
       const rows = await dumpOf(plane)
-      assertNoSecrets({ 'the log': written, 'the metrics': metrics.split('\n'), 'the database': rows })
+      assertNoSecrets({
+        'the log': written,
+        'the errors': errors,
+        'the metrics': metrics.flatMap(each => each.split('\n')),
+        'the database': rows,
+      })
     },
   }
 }

@@ -45,20 +45,53 @@ const textsIn = (value: unknown, depth = 0, seen = new Set<object>()): readonly 
   })
 }
 
-/** What is looked for, by its first characters: one pass over a text, however many there are. */
-class Needles {
+/** Needles of a length at least `size`, by their first `size` characters. */
+class Shelf {
+  readonly size: number
   readonly #byHead = new Map<string, { readonly needle: string; readonly secret: string }[]>()
+  /** Which hashes heads have: most places of a text are left at one look. */
+  readonly #hashes = new Uint8Array(1 << 16)
+
+  constructor(size: number) {
+    this.size = size
+  }
+
+  /** Of the first, the fourth and the last three characters: beginnings of tokens are alike. */
+  #hash(text: string, at: number): number {
+    const last = at + this.size - 1
+    const code = (text.charCodeAt(at) * 31 + text.charCodeAt(at + 3)) * 31 + text.charCodeAt(last - 2)
+    return ((code * 31 + text.charCodeAt(last - 1)) * 31 + text.charCodeAt(last)) & 0xffff
+  }
 
   add(needle: string, secret: string): void {
-    if (needle.length < SHORTEST) return
-    const head = needle.slice(0, SHORTEST)
-    this.#byHead.set(head, [...(this.#byHead.get(head) ?? []), { needle, secret }])
+    const head = needle.slice(0, this.size)
+    const known = this.#byHead.get(head)
+    if (known === undefined) this.#byHead.set(head, [{ needle, secret }])
+    else known.push({ needle, secret })
+    this.#hashes[this.#hash(needle, 0)] = 1
   }
 
   find(text: string, found: Set<string>): void {
-    for (let at = 0; at + SHORTEST <= text.length; at++)
-      for (const { needle, secret } of this.#byHead.get(text.slice(at, at + SHORTEST)) ?? [])
-        if (text.startsWith(needle, at)) found.add(secret)
+    for (let at = 0; at + this.size <= text.length; at++)
+      if (this.#hashes[this.#hash(text, at)] === 1)
+        for (const { needle, secret } of this.#byHead.get(text.slice(at, at + this.size)) ?? [])
+          if (text.startsWith(needle, at)) found.add(secret)
+  }
+}
+
+/** What is looked for: one pass over a text for the long and one for the short, however many there are. */
+class Needles {
+  readonly #long = new Shelf(2 * SHORTEST)
+  readonly #short = new Shelf(SHORTEST)
+
+  add(needle: string, secret: string): void {
+    if (needle.length >= this.#long.size) this.#long.add(needle, secret)
+    else if (needle.length >= SHORTEST) this.#short.add(needle, secret)
+  }
+
+  find(text: string, found: Set<string>): void {
+    this.#long.find(text, found)
+    this.#short.find(text, found)
   }
 }
 
