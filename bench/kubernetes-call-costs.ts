@@ -14,9 +14,9 @@ import { claims, secrets, statefulSets } from '../operator/host/kubernetes/objec
 import { startSettings } from '../operator/host/kubernetes/server-settings.ts'
 import type { KubernetesObject, ObjectKey, ObjectType } from '../runtime/kubernetes/kubernetes-object.ts'
 import { clearAtEnd } from '../testkit/at-end.ts'
+import { eachOf } from '../testkit/each-of.ts'
 import { apiCluster } from '../testkit/kubernetes/cluster.ts'
 import { useBenchCluster } from './kubernetes-scale/bench-cluster.ts'
-import { eachOf } from './kubernetes-scale/environments.ts'
 import { cpuSeconds } from './process-cost.ts'
 
 const CALLS = 300

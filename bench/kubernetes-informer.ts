@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../crds/environment-type.ts'
 import { KubernetesResourceStore } from '../runtime/kubernetes/kubernetes-resource-store.ts'
 import { clearAtEnd } from '../testkit/at-end.ts'
+import { eachOf } from '../testkit/each-of.ts'
 import { apiCluster } from '../testkit/kubernetes/cluster.ts'
 import { type FaultProxy, startFaultProxy } from '../testkit/kubernetes/fault-proxy.ts'
 import { type Figure, quantile, renderFigures, seconds } from './figure.ts'
 import { useBenchCluster } from './kubernetes-scale/bench-cluster.ts'
-import { eachOf } from './kubernetes-scale/environments.ts'
 import { byInformer, byReflector, type Follow, type Follower } from './kubernetes-scale/followers.ts'
 
 const ENVIRONMENTS = 200

@@ -8,6 +8,7 @@ import { environmentName } from '../lib/model/identifiers.ts'
 import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-store.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import { StoreClock } from '../runtime/store/store-clock.ts'
+import { eachOf } from '../testkit/each-of.ts'
 import { storeDatabase } from '../testkit/embedded-store.ts'
 import { sized } from '../testkit/full.ts'
 import { FIGURES } from '../testkit/gen.ts'
@@ -52,13 +53,11 @@ describe('previews that expire while the operator is down', function () {
     const first = start()
     ends.push(() => first.stop())
     await first.ready()
-    await Promise.all(
-      Array.from({ length: count }, (_, n) => {
-        const path = { organizationId: 'acme', projectId: 'shop', environmentId: `pr-${n}` }
-        const spec = { ...path, kind: 'preview' as const, ttlHours: 1, resources: FIGURES }
-        return user.create(environmentType, { namespace: NAMESPACE, name: environmentName(path), spec })
-      }),
-    )
+    await eachOf([...Array(count).keys()], n => {
+      const path = { organizationId: 'acme', projectId: 'shop', environmentId: `pr-${n}` }
+      const spec = { ...path, kind: 'preview' as const, ttlHours: 1, resources: FIGURES }
+      return user.create(environmentType, { namespace: NAMESPACE, name: environmentName(path), spec })
+    })
     await until(async () => (await user.list(environmentType)).items.length === count && (await allAre('ready')))
     await first.stop()
 
@@ -67,14 +66,12 @@ describe('previews that expire while the operator is down', function () {
     const lefts = [-2 * MINUTE, -1000, 30 * MINUTE]
     const expiries = new Map<string, number>()
     const { items } = await user.list(environmentType)
-    await Promise.all(
-      items.map(({ metadata }, n) => {
-        const expiresAt = new Date(now + lefts[n % lefts.length]!)
-        expiries.set(metadata.uid, expiresAt.getTime())
-        const spec = { expiresAt: expiresAt.toISOString() }
-        return user.patch(environmentType, metadata, { spec }, { uid: metadata.uid })
-      }),
-    )
+    await eachOf([...items.entries()], ([n, { metadata }]) => {
+      const expiresAt = new Date(now + lefts[n % lefts.length]!)
+      expiries.set(metadata.uid, expiresAt.getTime())
+      const spec = { expiresAt: expiresAt.toISOString() }
+      return user.patch(environmentType, metadata, { spec }, { uid: metadata.uid })
+    })
     const second = start()
     ends.push(() => second.stop())
     const overdue = [...expiries].filter(([, expiry]) => expiry < now - MINUTE).map(([uid]) => uid)

@@ -87,10 +87,9 @@ export const describeCarriedIntents = (where: string, openPlace: OpenPlace): voi
       })
 
       it('whose answer was lost makes one resource', async () => {
-        let creates = 0
+        let made = 0
         const store = faultyStore(world.client('svc-apiserver'), {
-          before: ({ verb }) => void (creates += Number(verb === 'create')),
-          after: ({ verb }) => (verb === 'create' && creates === 1 ? away() : undefined),
+          after: ({ verb }) => (verb === 'create' && ++made === 1 ? away() : undefined),
         })
         await world.requestCreate('main')
         world.replica({ store })
@@ -100,19 +99,18 @@ export const describeCarriedIntents = (where: string, openPlace: OpenPlace): voi
           ['succeeded'],
         )
         assert.equal((await world.mustResource('main')).metadata.generation, 1)
-        assert.equal(creates, 1, 'the second attempt sees what the first one made')
+        assert.equal(made, 1, 'the second attempt sees what the first one made')
         assert.deepEqual(await world.observed(), [])
       })
 
       it('whose answer was lost is not resurrected when somebody deleted it before the next attempt', async () => {
-        let creates = 0
-        const plain = world.client('svc-apiserver')
-        const store = faultyStore(plain, {
-          before: call => void (creates += Number(call.verb === 'create')),
+        let made = 0
+        const store = faultyStore(world.client('svc-apiserver'), {
           after: async ({ verb }) => {
             if (verb !== 'create') return
-            const made = await world.mustResource('main')
-            await world.kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: made.metadata.uid })
+            made += 1
+            const resource = await world.mustResource('main')
+            await world.kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: resource.metadata.uid })
             await letGo(world.client('svc-operator'), await world.mustResource('main'))
             away()
           },
@@ -122,7 +120,7 @@ export const describeCarriedIntents = (where: string, openPlace: OpenPlace): voi
         world.replica({ store })
         const { operations } = await world.until('main', ({ phase }) => phase === 'deleted')
         assert.equal(operations[0]?.state, 'failed')
-        assert.equal(creates, 1)
+        assert.equal(made, 1)
         assert.equal(await world.resource(world.kubectl, 'main'), undefined)
         assert.deepEqual(
           (await world.observed()).map(({ actor, action }) => `${actor} ${action}`),

@@ -4,9 +4,10 @@ import { environmentType } from '../../crds/environment-type.ts'
 import { LABELS } from '../../crds/metadata.ts'
 import type { ResourceKey } from '../../lib/model/resource.ts'
 import type { KubernetesObject, ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
+import { eachOf } from '../../testkit/each-of.ts'
 import type { TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { watchObjects } from '../../testkit/kubernetes/watch-objects.ts'
-import { childrenName, type Environments, eachOf, resourceOf } from './environments.ts'
+import { childrenName, type Environments, resourceOf } from './environments.ts'
 
 const kind = (apiVersion: string, name: string, plural: string): ObjectType => ({ apiVersion, kind: name, plural })
 const POD = kind('v1', 'Pod', 'pods')

@@ -9,24 +9,14 @@ import { environmentName } from '../../lib/model/identifiers.ts'
 import { keyText, type ResourceKey } from '../../lib/model/resource.ts'
 import type { ObjectType } from '../../runtime/kubernetes/kubernetes-object.ts'
 import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
+import { eachOf } from '../../testkit/each-of.ts'
 import type { TestCluster } from '../../testkit/kubernetes/cluster.ts'
 import { watchObjects } from '../../testkit/kubernetes/watch-objects.ts'
 
 /** One project's, in its own namespace. */
 const PER_PROJECT = 20
-/** Who writes; the same for all that is compared. */
-const WRITERS = 16
-const ENVIRONMENT: ObjectType = { apiVersion: environmentType.apiVersion, kind: 'Environment', plural: 'environments' }
 
-/** Runs a step for every item, some at a time. */
-export const eachOf = async <T>(items: readonly T[], step: (item: T) => Promise<unknown>): Promise<void> => {
-  const left = items.values()
-  await Promise.all(
-    Array.from({ length: WRITERS }, async () => {
-      for (const item of left) await step(item)
-    }),
-  )
-}
+const ENVIRONMENT: ObjectType = { apiVersion: environmentType.apiVersion, kind: 'Environment', plural: 'environments' }
 
 /** Namespaces of projects, each labelled, for so many environments. @returns a key for each environment */
 export const makeProjects = async (cluster: TestCluster, environments: number): Promise<readonly ResourceKey[]> => {
