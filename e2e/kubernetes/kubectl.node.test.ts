@@ -3,15 +3,15 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deletionRecordType } from '../../crds/deletion-record-type.ts'
 import { environmentType } from '../../crds/environment-type.ts'
-import { API_VERSION, instanceName, LABELS, projectNamespace } from '../../crds/metadata.ts'
-import { environmentName } from '../../lib/model/identifiers.ts'
+import { instanceName, LABELS } from '../../crds/metadata.ts'
 import { sweepDeletionRecords } from '../../operator/deletion-records/sweep.ts'
 import { KubernetesResourceStore } from '../../runtime/kubernetes/kubernetes-resource-store.ts'
 import { Tenant } from '../tenant.ts'
 import { openAsAccount } from './account-api.ts'
 import { type ClientPod, startClientPod } from './client-pod.ts'
 import { RELEASE_NAMESPACE } from './installation.ts'
-import { nothingIsLeft } from './left-behind.ts'
+import { type KubectlTenant, kubectlTenant } from './kubectl-tenant.ts'
+import { nothingIsLeft, volumesOf } from './left-behind.ts'
 import { installedRelease, type Release } from './release.ts'
 
 const DAY_MS = 86_400_000
@@ -35,47 +35,32 @@ describe('kubectl alone', function () {
   this.timeout(300_000)
   let release: Release
   let tenant: Tenant
+  let hand: KubectlTenant
   let namespace: string
   let client: ClientPod
   before(async () => {
     release = await installedRelease()
     tenant = await Tenant.create(release.world)
-    namespace = projectNamespace(tenant.organizationId, tenant.projectId)
     // Nobody of ours answers calls while it is applied.
     await scaleApi(0)
-    const labels = { [LABELS.organization]: tenant.organizationId, [LABELS.project]: tenant.projectId }
-    await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } })
+    hand = await kubectlTenant(release, tenant)
+    ;({ namespace } = hand)
   })
 
   const kubectl = (...args: string[]): Promise<string> => release.kubectl.must(args)
-  const inProject = (...args: string[]): Promise<string> => kubectl('--namespace', namespace, ...args)
-  const apply = (object: object): Promise<string> => release.kubectl.must(['apply', '-f', '-'], JSON.stringify(object))
+  const inProject = (...args: string[]): Promise<string> => hand.inProject(...args)
+  const nameOf = (environmentId: string): string => hand.nameOf(environmentId)
   const scaleApi = async (replicas: number): Promise<void> => {
     const deployment = ['deployment/svc-apiserver', '--namespace', RELEASE_NAMESPACE]
     await kubectl('scale', ...deployment, `--replicas=${replicas}`)
     await kubectl('rollout', 'status', ...deployment, '--timeout=120s')
   }
-  const nameOf = (environmentId: string): string =>
-    environmentName({ organizationId: tenant.organizationId, projectId: tenant.projectId, environmentId })
-  const environment = (environmentId: string, spec: Readonly<Record<string, unknown>> = {}): object => ({
-    apiVersion: API_VERSION,
-    kind: 'Environment',
-    metadata: { name: nameOf(environmentId), namespace },
-    spec: {
-      organizationId: tenant.organizationId,
-      projectId: tenant.projectId,
-      environmentId,
-      kind: 'staging',
-      deletionPolicy: 'Delete',
-      ...spec,
-    },
-  })
 
   it('makes an environment ready with no API server, and says so in columns, conditions and events', async () => {
-    await apply(environment('by-hand'))
+    await hand.apply(hand.environment('by-hand'))
     const resource = `environment/${nameOf('by-hand')}`
     await inProject('wait', '--for=condition=Ready', resource, '--timeout=120s')
-    await inProject('wait', '--for=jsonpath={.status.phase}=ready', resource, '--timeout=10s')
+    await hand.inPhase('by-hand', 'ready')
     const table = await kubectl('get', 'environments', '--all-namespaces')
     const [heading, ...rows] = table.trim().split('\n')
     assert.match(heading!, /NAMESPACE +NAME +PHASE +KIND +READY +EXPIRES +AGE/)
@@ -109,16 +94,14 @@ describe('kubectl alone', function () {
 
   it('suspends and resumes by an apply, and the rows are there', async () => {
     const resource = `environment/${nameOf('by-hand')}`
-    const inPhase = (phase: string): Promise<string> =>
-      inProject('wait', `--for=jsonpath={.status.phase}=${phase}`, resource, '--timeout=120s')
     client = await startClientPod(release, { namespace, name: nameOf('by-hand') })
     await client.psql('create table kept as select 42 as answer')
-    await apply(environment('by-hand', { suspended: true }))
-    await inPhase('suspended')
+    await hand.apply(hand.environment('by-hand', { suspended: true }))
+    await hand.inPhase('by-hand', 'suspended')
     await inProject('wait', '--for=condition=Suspended', resource, '--timeout=10s')
     assert.equal((await inProject('get', 'pods', '-o', 'name')).trim(), 'pod/client')
-    await apply(environment('by-hand', { suspended: false }))
-    await inPhase('ready')
+    await hand.apply(hand.environment('by-hand', { suspended: false }))
+    await hand.inPhase('by-hand', 'ready')
     await inProject('wait', '--for=condition=Ready', resource, '--timeout=10s')
     assert.equal((await client.psql('select answer from kept')).trim(), '42')
     await client.remove()
@@ -136,7 +119,7 @@ describe('kubectl alone', function () {
   })
 
   it('refuses what must not be lost: a protected environment, its namespace, our definitions', async () => {
-    await apply(environment('guarded', { deletionProtection: true }))
+    await hand.apply(hand.environment('guarded', { deletionProtection: true }))
     const resource = `environment/${nameOf('guarded')}`
     await inProject('wait', '--for=condition=Ready', resource, '--timeout=120s')
     const refused = async (...args: string[]): Promise<void> => {
@@ -192,5 +175,83 @@ describe('kubectl alone', function () {
       await sleep(250)
     }
     await kubectl('delete', 'namespace', namespace, '--timeout=120s')
+  })
+})
+
+describe('kubectl alone, with production', function () {
+  this.timeout(300_000)
+  let release: Release
+  let hand: KubectlTenant
+  let client: ClientPod
+  let instance: string
+  before(async () => {
+    release = await installedRelease()
+    const tenant = await Tenant.create(release.world)
+    hand = await kubectlTenant(release, tenant)
+    const { organizationId, projectId } = tenant
+    instance = instanceName({ organizationId, projectId, environmentId: 'prod' })
+  })
+
+  const production = (spec: Readonly<Record<string, unknown>> = {}): object =>
+    hand.environment('prod', { kind: 'production', deletionPolicy: 'Retain', ...spec })
+  const isReady = (): Promise<string> =>
+    hand.inProject('wait', '--for=condition=Ready', `environment/${hand.nameOf('prod')}`, '--timeout=120s')
+  const claims = (path: string): Promise<string> =>
+    hand.inProject('get', 'persistentvolumeclaims', '-o', `jsonpath={.items[*].${path}}`)
+  const answer = async (): Promise<string> => (await client.psql('select answer from kept')).trim()
+
+  it('has its pod deleted: there is another one, and every row', async () => {
+    await hand.apply(production())
+    await isReady()
+    client = await startClientPod(release, { namespace: hand.namespace, name: hand.nameOf('prod') })
+    await client.psql('create table kept as select 42 as answer')
+    const pod = `pod/${instance}-0`
+    const uid = await hand.inProject('get', pod, '-o', 'jsonpath={.metadata.uid}')
+    await hand.inProject('delete', pod)
+    await hand.inProject('wait', '--for=create', pod, '--timeout=60s')
+    await hand.inProject('wait', '--for=condition=Ready', pod, '--timeout=60s')
+    assert.notEqual(await hand.inProject('get', pod, '-o', 'jsonpath={.metadata.uid}'), uid)
+    await isReady()
+    assert.equal(await answer(), '42')
+  })
+
+  it('is suspended: no pod of it, its claim is kept; is resumed: every row', async () => {
+    const before = await claims('metadata.uid')
+    assert.match(before, /^\S+$/)
+    await hand.apply(production({ suspended: true }))
+    await hand.inPhase('prod', 'suspended')
+    assert.equal((await hand.inProject('get', 'pods', '-o', 'name')).trim(), 'pod/client')
+    assert.equal(await claims('metadata.uid'), before)
+    await hand.apply(production({ suspended: false }))
+    await hand.inPhase('prod', 'ready')
+    assert.equal(await answer(), '42')
+    await client.remove()
+  })
+
+  it('is deleted: its claim is kept, its volume is told to stay, and an event says where', async () => {
+    const [before] = await volumesOf(release.cluster.objects, hand.namespace)
+    const name = await claims('metadata.name')
+    await hand.inProject('delete', `environment/${hand.nameOf('prod')}`, '--timeout=120s')
+    assert.equal(await claims('metadata.name'), name)
+    assert.equal(await claims(`metadata.labels.${LABELS.retained.replaceAll('.', '\\.')}`), 'true')
+    const [after] = await volumesOf(release.cluster.objects, hand.namespace)
+    assert.deepEqual(
+      [after?.metadata?.uid, after?.spec?.persistentVolumeReclaimPolicy, after?.status?.phase],
+      [before?.metadata?.uid, 'Retain', 'Bound'],
+    )
+    const events = [
+      'get',
+      'events.events.k8s.io',
+      '--field-selector=reason=DataRetained',
+      '-o',
+      'jsonpath={.items[*].note}',
+    ]
+    for (const until = Date.now() + 10_000; ; ) {
+      const told = await hand.inProject(...events)
+      if (told.includes(`${hand.namespace}/${name}`)) break
+      assert.ok(Date.now() < until, told)
+      await sleep(250)
+    }
+    assert.equal((await hand.inProject('get', 'pods', '-o', 'name')).trim(), '')
   })
 })
