@@ -198,6 +198,11 @@ describe('an instance that somebody lays hands on', function () {
       spec: { accessModes: ['ReadWriteOnce'], resources: spec!.resources, volumeName: volume.name },
     }
     await scene.cluster.objects.create<KubernetesObject>(claims, claim)
+    // Nor does an admin go on before they see that: a pod that is placed before may be looked at again after minutes only.
+    const phase = async () =>
+      ((await scene.cluster.objects.get(claims, key(names.claim))) as { status?: { phase?: string } } | undefined)
+        ?.status?.phase
+    await untilHolds(async () => (await phase()) === 'Bound')
     await host.start(ref, TEST_SPEC)
     await isWhole(ref)
     await scene.kubectl(['patch', 'pv', volume.name, '-p', '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'])
