@@ -98,7 +98,10 @@ export type CreateTokenBody = z.output<typeof createTokenBody>
 export const tokenEventRecord = z
   .object({
     method: z.string().meta({ description: 'HTTP method', example: 'POST' }),
-    path: z.string().meta({ description: 'Path, without its query', example: '/v1/environments' }),
+    path: z.string().meta({
+      description: 'Path, without its query; a user code in it is left out: {user_code}',
+      example: '/v1/environments',
+    }),
     status: z.int().meta({ description: 'What it was answered; 499: it went away before', example: 202 }),
     client_ip: z.string().meta({ description: 'From where', example: '203.0.113.7' }),
     at: epochSeconds,

@@ -13,6 +13,8 @@ import { requestIdOf } from './request-id.ts'
 export const MAX_URL_LENGTH = 8 * 1024
 const MAX_HEADER_LINES = 64
 const UNMATCHED = 'unmatched'
+/** Of the parameters in paths the ones that prove something: such a path is kept as its template. */
+const SECRET_PARAMETER = /\{user_code\}/
 /** Headers that mean one thing: Node keeps the first of two and says nothing, so a repeated one is refused. */
 const SINGLE = new Set(['authorization', 'content-type', 'x-service-organization-id', 'x-request-id', 'host'])
 const SINGLE_LENGTHS = new Set([...SINGLE].map(name => name.length))
@@ -131,10 +133,15 @@ export class Traffic {
     if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
-  #noteAgent({ agentTokenId, clientIp }: Exchange, method: string, url: string | undefined, status: number): void {
+  #noteAgent(
+    { agentTokenId, clientIp, route }: Exchange,
+    method: string,
+    url: string | undefined,
+    status: number,
+  ): void {
     if (agentTokenId === undefined) return
     // Without the query, which may hold what is nobody's business.
-    const path = pathOf(url ?? '/')
+    const path = SECRET_PARAMETER.test(route) ? route : pathOf(url ?? '/')
     this.#options.agentRequests?.record({ tokenId: agentTokenId, method, path, status, clientIp })
   }
 }

@@ -247,6 +247,16 @@ describe('agents’ tokens', () => {
       assert.equal(kept?.n, 200)
     })
 
+    it('is kept without the code by which a person finds a device, which proves something', async () => {
+      const made = await make({ scopes: ['read'] })
+      const asked = await api.nobody.call('requestDeviceCode', { body: { client_name: 'agent' } })
+      assert.equal(asked.status, 200, asked.text)
+      const params = { user_code: asked.body.user_code }
+      const { status } = await new ApiClient(api.url, made.token).call('getDeviceRequest', { params })
+      const { events: kept } = await events(made.id)
+      assert.deepEqual(kept.map(short), [`GET /v1/auth/device/requests/{user_code} ${status}`])
+    })
+
     it('is in the database a moment later, for every replica, and costs no write a request', async () => {
       const replica = await api.startReplica()
       const made = await make({ scopes: ['read'] })

@@ -126,7 +126,7 @@ describe('the service around the routes', () => {
     const canary = 'canary7f3a'
     const secrets = [team.owner.token, team.developer.token, canary]
     const answers = [
-      await team.owner.call('createToken', { body: { name: 'x', [canary]: 1, password: canary } }),
+      await team.owner.call('createToken', { body: { name: 'x', unknown: canary, password: canary } }),
       await team.owner.call('createToken', { body: { name: 'x' }, headers: { Cookie: `session=${canary}` } }),
       await send(`${api.url}/v1/organizations?signature=${canary}`, { headers: { Authorization: `Bearer ${canary}` } }),
       await send(`${api.url}/v1/environments`, {
@@ -150,8 +150,7 @@ describe('the service around the routes', () => {
       problems: answers
         .filter(answer => answer.status >= 400)
         .map(answer => answer.text)
-        .join('\n')
-        .replaceAll(`#/${canary}`, ''),
+        .join('\n'),
       audit: audit.text,
       metrics,
     }
