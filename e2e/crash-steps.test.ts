@@ -110,8 +110,11 @@ describe('the control plane dies after every change that it makes', function () 
     started = true
   }
   const order = async (message: CrashOrder): Promise<unknown> => {
-    const answered = once(box.child, 'message')
-    box.child.send(message)
+    const { child } = box
+    const answered = once(child, 'message')
+    // One that died meanwhile refuses this call alone: without the callback the child emits an error, and everybody who
+    // waits for its exit would be told that instead.
+    await new Promise<void>((resolve, reject) => child.send(message, error => (error ? reject(error) : resolve())))
     return (await answered)[0]
   }
 
