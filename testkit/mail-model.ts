@@ -14,6 +14,8 @@ import { createSealer } from '../lib/credentials/seal.ts'
 import { DomainError } from '../lib/errors/domain-error.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import { type CommandWorld, commandWorld, TEST_LINKS } from './command-world.ts'
+import { keepStatisticsFresh } from './fresh-statistics.ts'
+import { openSession } from './open-sql.ts'
 
 /** The hash of a password as the models make it, in the form of a real one. */
 export const quickHash = (password: string): string => {
@@ -38,8 +40,21 @@ export interface MailWorld extends CommandWorld {
   pass(email: string, seconds: number): Promise<void>
 }
 
+/** For what the models ask at each step, of a database that keeps thousands of sequences: nobody else asks it. */
+const INDEXES = `
+  create index on mail_outbox (recipient) where state = 'waiting';
+  create index on account_events (user_id);
+  create index on account_events ((metadata ->> 'token_id'));
+  create index on audit_events (resource_id);
+  create index on attempts (key);`
+
 export const mailWorld = async (): Promise<MailWorld> => {
   const world = await commandWorld()
+  const owner = world.plane.url('svc_owner')
+  const session = await openSession({ connectionString: owner })
+  await session.rows(INDEXES)
+  await session.close()
+  const endStatistics = await keepStatisticsFresh(owner)
   const sealer = createSealer({ current: randomBytes(32) })
   const mailbox: Mailbox = { sealer, wake: () => undefined }
   const codeKey = randomBytes(32)
@@ -83,6 +98,10 @@ export const mailWorld = async (): Promise<MailWorld> => {
          update magic_links set expires_at = expires_at - make_interval(secs => $2) where email = $1`,
         [email, seconds],
       )
+    },
+    stop: async () => {
+      await endStatistics()
+      await world.stop()
     },
   }
 }
