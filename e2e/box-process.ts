@@ -9,6 +9,7 @@ import type { RunAs } from '../runtime/postgres/run-as.ts'
 import { adoptServer, stopServer } from '../runtime/postgres/server-process.ts'
 import { fastFolder } from '../testkit/fast-folder.ts'
 import { freePorts } from '../testkit/free-port.ts'
+import { programEnvironment } from '../testkit/program-environment.ts'
 import { assertNoSecrets } from '../testkit/secrets-of-tests.ts'
 import { ApiClient } from './api-client.ts'
 
@@ -52,7 +53,7 @@ export class BoxProcess {
     this.#ipc = options.ipc ?? false
     this.#account = options.account
     this.environment = {
-      PATH: process.env['PATH'] ?? '',
+      ...programEnvironment(),
       HOME: process.env['HOME'] ?? '/',
       SERVICE_HOME: home,
       SERVICE_LISTEN: `127.0.0.1:${port}`,

@@ -8,6 +8,7 @@ import { atEnd } from './at-end.ts'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
 import { storeDatabase } from './embedded-store.ts'
 import { freePorts } from './free-port.ts'
+import { programEnvironment } from './program-environment.ts'
 import { assertNoSecrets } from './secrets-of-tests.ts'
 
 /** Of its output that are kept. */
@@ -75,7 +76,7 @@ export const startApiProcess = async (
   const port = await freePorts(2)
   const url = `http://127.0.0.1:${port}`
   const settings = {
-    PATH: process.env['PATH'],
+    ...programEnvironment(),
     ...place.environment,
     SERVICE_LISTEN: `127.0.0.1:${port}`,
     SERVICE_METRICS_LISTEN: `127.0.0.1:${port + 1}`,

@@ -8,6 +8,7 @@ import { migrateEmbeddedStore } from '../../runtime/embedded/embedded-migrations
 import { migrate, readMigrations } from '../../runtime/postgres/migrate.ts'
 import { freePorts } from '../../testkit/free-port.ts'
 import { testCluster } from '../../testkit/postgres.ts'
+import { programEnvironment } from '../../testkit/program-environment.ts'
 import { MIGRATIONS_FOLDER } from '../store/migrations.ts'
 
 const MAIN = new URL('../main.ts', import.meta.url).pathname
@@ -38,7 +39,7 @@ describe('the API server as a process of its own', function () {
     readonly output: () => string
   }
   const start = (environment: Readonly<Record<string, string>>): Run => {
-    const child = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'], ...environment } })
+    const child = spawn(process.execPath, [MAIN], { env: { ...programEnvironment(), ...environment } })
     let text = ''
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
     return { child, exited: once(child, 'close').then(([code]) => code as number | null), output: () => text }

@@ -1,7 +1,8 @@
 /** An API server as a process on this machine, whose resources live in a cluster that it reaches by a kubeconfig. */
 import { freePorts } from '../../testkit/free-port.ts'
 import { succeeded } from '../../testkit/kubernetes/kubectl.ts'
-import { CHECKOUT, programEnvironment, StartedProgram } from './started-program.ts'
+import { programEnvironment } from '../../testkit/program-environment.ts'
+import { CHECKOUT, StartedProgram } from './started-program.ts'
 
 export interface ApiServerProcessOptions {
   readonly kubeconfig: string

@@ -2,29 +2,12 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { atEnd } from '../../testkit/at-end.ts'
-import { newTemporaryFolder } from '../../testkit/test-folder.ts'
+import { programEnvironment } from '../../testkit/program-environment.ts'
 
 /** The root of the sources. */
 export const CHECKOUT = join(import.meta.dirname, '../..')
-
-/** Compiled once for all processes of a run, as in the image: what is killed often starts often. */
-let compileCache: string | undefined
-const newCompileCache = (): string => {
-  const folder = newTemporaryFolder()
-  atEnd(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
-
-/** What every process of ours gets, and nothing else of the tests' own environment. */
-export const programEnvironment = (): Record<string, string> => ({
-  PATH: process.env['PATH'] ?? '',
-  HOME: process.env['HOME'] ?? '/',
-  NODE_COMPILE_CACHE: (compileCache ??= newCompileCache()),
-})
 
 export interface ProgramOptions {
   /** What it is called in failures. */
