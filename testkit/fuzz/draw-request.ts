@@ -11,8 +11,8 @@ export interface World {
   readonly tokens: readonly string[]
   /** The token of a session, which may change. */
   readonly session: string
-  /** What is there, by the names of parameters and fields. */
-  readonly things: Readonly<Record<string, string>>
+  /** What is there, by the names of parameters and fields; any one of several. */
+  readonly things: Readonly<Record<string, string | readonly string[]>>
   /** Stands wherever a body has a secret. */
   readonly canary: string
 }
@@ -38,11 +38,18 @@ const credential = (operation: Operation, world: World, random: SeededRandom): s
 
 const draft = (operation: Operation, world: World, random: SeededRandom): Draft => {
   const { things, canary } = world
+  const thing: Known = name => {
+    if (!Object.hasOwn(things, name) || !random.chance(0.6)) return undefined
+    const found = things[name]
+    return typeof found === 'object' ? random.pick(found) : found
+  }
   const known: Known = name => {
     if (SECRET_FIELD.test(name) && name !== 'user_code') return random.chance(0.7) ? canary : undefined
-    return Object.hasOwn(things, name) && random.chance(0.6) ? things[name] : undefined
+    return thing(name)
   }
-  const drawn = ({ name, schema }: Parameter): string => String(known(name) ?? valueOf(schema, random, known))
+  // No secret stands in a path: what is called `token` there is its id.
+  const drawn = ({ name, schema, in: place }: Parameter): string =>
+    String((place === 'path' ? thing(name) : known(name)) ?? valueOf(schema, random, known))
   const chosen = operation.parameters.filter(({ required }) => required === true || random.chance(0.5))
   const named = (place: Parameter['in']): readonly Parameter[] => chosen.filter(each => each.in === place)
   const path = named('path').reduce(
