@@ -25,7 +25,7 @@ export interface DispatchPlace {
 }
 
 /** Of no project. */
-export const ANOTHER_NAMESPACE = 'another-namespace'
+export const ANOTHER_NAMESPACE = 'svc-another-namespace'
 
 export type OpenPlace = (project: ProjectPlace) => Promise<DispatchPlace>
 

@@ -1,10 +1,11 @@
 /**
- * `node tools/lanes.ts FILES… [-- FILES…]… [--beside FILES… [-- FILES…]…]… [--last FILES…]`
+ * `node tools/lanes.ts FILES… [-- FILES…]… [-- --first PROGRAM FILES…]… [--beside [--with NAME=VALUE]… FILES… [-- FILES…]…]… [--last FILES…]`
  *
  * Each FILES (names with blanks between) is a mocha of its own. Those of a phase run beside each other, four at a time; `--` begins
- * the next phase, once all of this one ended; `--beside` a track of phases that runs beside the ones before; `--last` what runs when all of
- * them ended. What the first mocha
- * of each phase of the first track says is shown as it comes, what the others say when their phase has ended. The last line is the sum: `N passed, N failed[, N skipped]`.
+ * the next phase, once all of this one ended; `--first` names a program that the phase and all after it in its track need to have
+ * run: where it fails they do not run, and count as one that failed. `--with` is a variable of the phase's environment. `--beside` begins a track of phases that runs beside the ones before;
+ * `--last` what runs when all of them ended. What the first mocha of each phase of the first track says is shown as it comes, what
+ * the others say when their phase has ended. The last line is the sum: `N passed, N failed[, N skipped]`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,21 +16,32 @@ const END_MS = 60_000
 const SUM = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/gm
 const LAST_WORD = /^\d+ passed, \d+ failed(?:, \d+ skipped)?\s*$/m
 
-type Phase = string[]
-const tracks: Phase[][] = [[[]]]
-const last: Phase = []
-let isLast = false
-for (const argument of process.argv.slice(2)) {
-  if (argument === '--last') isLast = true
-  else if (isLast) last.push(argument)
-  else if (argument === '--beside') tracks.push([[]])
-  else if (argument === '--') tracks.at(-1)?.push([])
-  else tracks.at(-1)?.at(-1)?.push(argument)
+interface Phase {
+  /** A program without arguments. */
+  first?: string | undefined
+  readonly environment: Record<string, string>
+  readonly lanes: string[]
+}
+const emptyPhase = (): Phase => ({ environment: {}, lanes: [] })
+const last = emptyPhase()
+let phase = emptyPhase()
+const tracks: Phase[][] = [[phase]]
+const words = process.argv.slice(2)
+for (let word = words.shift(); word !== undefined; word = words.shift()) {
+  if (word === '--last') phase = last
+  else if (word === '--beside') tracks.push([(phase = emptyPhase())])
+  else if (word === '--') tracks.at(-1)?.push((phase = emptyPhase()))
+  else if (word === '--first') phase.first = words.shift()
+  else if (word === '--with') {
+    const [, name = '', value = ''] = /^(\w+)=(.*)$/.exec(words.shift() ?? '') ?? []
+    phase.environment[name] = value
+  } else phase.lanes.push(word)
 }
 
 /** Not through a shell in the background, whose children would ignore Ctrl-C, and whoever they start too. */
-const runMocha = async (files: string, isShown: boolean): Promise<string> => {
-  const mocha = spawn('mocha', files.split(' ').filter(Boolean), { stdio: ['ignore', 'pipe', 'pipe'] })
+const runMocha = async (files: string, environment: Phase['environment'], isShown: boolean): Promise<string> => {
+  const env = { ...process.env, ...environment }
+  const mocha = spawn('mocha', files.split(' ').filter(Boolean), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let words = ''
   let ending: NodeJS.Timeout | undefined
   const endByForce = (): void => {
@@ -53,21 +65,29 @@ const runMocha = async (files: string, isShown: boolean): Promise<string> => {
   return words
 }
 
-const runPhase = async (phase: Phase, isFirstTrack: boolean): Promise<string[]> => {
+const runPhase = async ({ environment, lanes }: Phase, isFirstTrack: boolean): Promise<string[]> => {
   const said: string[] = []
-  const waiting = [...phase.entries()]
+  const waiting = [...lanes.entries()]
   const next = async (): Promise<void> => {
     for (let lane = waiting.shift(); lane !== undefined; lane = waiting.shift())
-      said[lane[0]] = await runMocha(lane[1], isFirstTrack && lane[0] === 0)
+      said[lane[0]] = await runMocha(lane[1], environment, isFirstTrack && lane[0] === 0)
   }
   await Promise.all(Array.from({ length: AT_ONCE }, next))
   for (const words of said.slice(isFirstTrack ? 1 : 0)) process.stdout.write(words)
   return said
 }
 
+const succeeds = async (program: string): Promise<boolean> => {
+  const [code] = (await once(spawn(program, { stdio: ['ignore', 'inherit', 'inherit'] }), 'close')) as [number | null]
+  return code === 0
+}
+
 const runTrack = async (phases: readonly Phase[], isFirst: boolean): Promise<string[]> => {
   const said: string[] = []
-  for (const phase of phases) said.push(...(await runPhase(phase, isFirst)))
+  for (const phase of phases) {
+    if (phase.first !== undefined && !(await succeeds(phase.first))) return [...said, `${phase.first} failed`]
+    said.push(...(await runPhase(phase, isFirst)))
+  }
   return said
 }
 

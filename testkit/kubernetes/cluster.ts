@@ -81,6 +81,8 @@ const openCluster = async (kubeconfig: string): Promise<TestCluster> => {
   const api = await open('svc-test')
   const objects = kubernetesObjects(api, 'svc-test')
   const run = randomBytes(4).toString('hex')
+  const remove = (name: string): Promise<void> =>
+    removeNamespace(api, objects, name, kubeconfig !== process.env['KUBECONFIG'])
   let kinds: Promise<void> | undefined
   let widget: Promise<void> | undefined
   return {
@@ -91,7 +93,7 @@ const openCluster = async (kubeconfig: string): Promise<TestCluster> => {
     namespace: async (room, labels) => {
       const name = `t-${room}-${randomBytes(5).toString('hex')}`
       await objects.create(namespaces, { metadata: { name, labels: { ...labels, [TEST_LABEL]: run } } })
-      atEnd(() => removeNamespace(api, objects, name))
+      atEnd(() => remove(name))
       return name
     },
     installKinds: () =>
@@ -147,7 +149,7 @@ const installCrd = async (api: KubernetesApi, objects: KubernetesObjects, crd: C
 const untilGuarded = async (api: KubernetesApi, objects: KubernetesObjects): Promise<void> => {
   const name = `t-guard-${randomBytes(5).toString('hex')}`
   await objects.create(namespaces, { metadata: { name } })
-  atEnd(() => removeNamespace(api, objects, name))
+  atEnd(() => removeNamespace(api, objects, name, false))
   const path = `/apis/contract.svc.internal/v1/namespaces/${name}/widgets`
   await api.call({
     method: 'POST',
@@ -177,12 +179,20 @@ const HELD = [
 ]
 
 /** Asks for a namespace's deletion without waiting for it (that takes seconds), and frees what holds it. */
-const removeNamespace = async (api: KubernetesApi, objects: KubernetesObjects, name: string): Promise<void> => {
+const removeNamespace = async (
+  api: KubernetesApi,
+  objects: KubernetesObjects,
+  name: string,
+  isPlayed: boolean,
+): Promise<void> => {
   const namespace = await objects.get(namespaces, { namespace: '', name })
   if (namespace?.metadata?.uid === undefined) return
   if (namespace.metadata.labels?.[LABELS.protected] !== undefined)
     await objects.merge(namespaces, { namespace: '', name }, { metadata: { labels: { [LABELS.protected]: null } } })
   await objects.delete(namespaces, { namespace: '', name }, { uid: namespace.metadata.uid })
+  // Played pods have no kubelet that would see them off, and whoever played them may have ended.
+  if (isPlayed)
+    await api.call({ method: 'DELETE', path: `/api/v1/namespaces/${name}/pods`, query: { gracePeriodSeconds: 0 } })
   for (const template of HELD) {
     const path = template.replace('%', `namespaces/${name}`)
     for (const { metadata } of await heldObjects(api, path))
