@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Environment } from '../../crds/environment.ts'
 import { environmentType } from '../../crds/environment-type.ts'
 import { SUPERSEDED } from '../../lib/model/operation.ts'
 import type { ResourceStore } from '../../runtime/store/resource-store.ts'
@@ -127,6 +128,48 @@ export const describeCarriedIntents = (where: string, openPlace: OpenPlace): voi
           [`${world.deleterActor('kubectl')} delete_environment`],
         )
       })
+
+      for (const [how, takeAway] of Object.entries({
+        'by a deletion': (resource: Environment) => letGo(world.client('svc-operator'), resource),
+        'by its finalizer taken off by hand': ({ metadata: { uid } }: Environment) =>
+          world.kubectl.patch(environmentType, keyOfEnvironment('main'), { metadata: { finalizers: [] } }, { uid }),
+      }))
+        it(`whose answer was lost is not resurrected when its resource was seen, and not yet its end ${how}`, async () => {
+          let made = 0
+          const locked = Promise.withResolvers<undefined>()
+          const tried = Promise.withResolvers<undefined>()
+          let lock: Promise<unknown> | undefined
+          const store = faultyStore(world.client('svc-apiserver'), {
+            after: async ({ verb }) => {
+              if (verb !== 'create' || ++made > 1) return
+              const { uid } = await world.until('main', rows => rows.uid !== null)
+              // What is read is told, what is folded waits.
+              lock = world.database.transaction(async sql => {
+                await sql.rows('select 1 from environments for update')
+                locked.resolve(undefined)
+                await tried.promise
+              })
+              await locked.promise
+              await world.kubectl.delete(environmentType, keyOfEnvironment('main'), { uid: uid! })
+              await takeAway(await world.mustResource('main'))
+              away()
+            },
+          })
+          operator.paused = true
+          await world.requestCreate('main')
+          world.replica({ store })
+          await locked.promise
+          await eventually(
+            () => world.database.row<{ error: string | null }>('select last_error as error from intents'),
+            seen => made > 1 || seen?.error === 'The resource was deleted before its creation was recorded',
+            'another attempt',
+          )
+          tried.resolve(undefined)
+          await lock
+          await world.until('main', ({ phase }) => phase === 'deleted')
+          assert.equal(made, 1)
+          assert.equal(await world.resource(world.kubectl, 'main'), undefined)
+        })
 
       it('that the store refuses ends failed, says why, and frees the id', async () => {
         await world.requestCreate('main', { resources: { cpu: 'many' } })

@@ -21,11 +21,11 @@ import { claimIntent } from '../store/intents.ts'
 import {
   bindEnvironment,
   boundUid,
-  knownUids,
   type PendingIntent,
   recordDispatched,
   recordFailed,
   recordNothingToDelete,
+  uidsOfOthers,
 } from '../store/pending-intents.ts'
 import type { Sql } from '../store/sql.ts'
 import { buildEnvironment, buildPatch, type IntentContent } from './build-spec.ts'
@@ -179,18 +179,20 @@ const whyRefused = async (error: unknown, intent: PendingIntent, { namespaces }:
 }
 
 /**
- * An earlier attempt may have created the resource without anybody noting its uid, and somebody may have deleted it since:
- * then its DeletionRecord is there, and a second create would resurrect it. The projector folds that record first.
+ * An earlier attempt may have created the resource, and somebody may have deleted it since: then its DeletionRecord is there, and
+ * a second create would resurrect it. The projector folds that record first, which ends this intent; it may have noted the uid
+ * before, when it saw the resource. Only former environments of the name say nothing about this one.
  */
 const assertNotDeletedAlready = async (intent: PendingIntent, context: CarryContext): Promise<void> => {
   const { items } = await context.store.list(deletionRecordType, { namespace: context.operatorNamespace })
   const uids = items
     .filter(({ spec }) => spec.name === intent.resourceName && spec.namespace === intent.namespace)
     .map(({ spec }) => spec.uid)
-  if (uids.length === 0) return
-  const known = await knownUids(context.sql, uids)
-  if (uids.some(uid => !known.includes(uid)))
-    throw new TryLaterError('The resource was deleted before its creation was noted')
+  const former = uids.length === 0 ? [] : await uidsOfOthers(context.sql, uids, intent.environmentRow)
+  // One whose finalizer somebody took off by hand leaves no record; its uid tells where the resource was seen.
+  const bound = await boundUid(context.sql, intent.intentId)
+  if (uids.some(uid => !former.includes(uid)) || (bound !== undefined && bound.uid !== null))
+    throw new TryLaterError('The resource was deleted before its creation was recorded')
 }
 
 /**

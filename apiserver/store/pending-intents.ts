@@ -134,7 +134,10 @@ export const boundUid = (
   intentId: number,
 ): Promise<{ readonly uid: string | null; readonly pending: boolean } | undefined> => sql.row(BOUND, [intentId])
 
-const KNOWN = `select uid from environments where uid = any($1)`
-/** Which of these uids belong to environments that we know. */
-export const knownUids = async (sql: Sql, uids: readonly string[]): Promise<readonly string[]> =>
-  (await sql.rows<{ uid: string }>(KNOWN, [uids])).map(row => row.uid)
+const OTHERS = `select uid from environments where uid = any($1) and id <> $2`
+/** Which of these uids belong to environments other than this one. */
+export const uidsOfOthers = async (
+  sql: Sql,
+  uids: readonly string[],
+  environmentRow: string,
+): Promise<readonly string[]> => (await sql.rows<{ uid: string }>(OTHERS, [uids, environmentRow])).map(row => row.uid)
