@@ -1,16 +1,13 @@
-/** Starts that are cut short and stops that are not waited for: the next start goes on from there. */
+/** Stops that are not waited for, and what was there before them: the next start goes on from there. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FIRST_ENVIRONMENT, FIRST_ORGANIZATION, FIRST_PROJECT } from '../box/first-start.ts'
+import { FIRST_ENVIRONMENT, FIRST_ORGANIZATION } from '../box/first-start.ts'
 import { findPostmaster } from '../runtime/postgres/postmaster-pid.ts'
-import { sized } from '../testkit/full.ts'
-import { openSqlDirect } from '../testkit/open-sql.ts'
 import { ApiClient, type EnvironmentBody, type OperationBody } from './api-client.ts'
 import { BoxProcess } from './box-process.ts'
-
-const FIRST = `/v1/organizations/${FIRST_ORGANIZATION}/projects/${FIRST_PROJECT}/environments/${FIRST_ENVIRONMENT}`
+import { FIRST, firstEnvironmentServes } from './first-environment.ts'
 
 describe('starts and stops of a single box', function () {
   this.timeout(240_000)
@@ -19,44 +16,6 @@ describe('starts and stops of a single box', function () {
     box = await BoxProcess.create()
   })
   afterEach(() => box.remove())
-
-  const waitFor = async (what: string, isSo: () => boolean): Promise<void> => {
-    const until = Date.now() + 60_000
-    while (!isSo()) {
-      assert.ok(Date.now() < until && box.running, `Never ${what}:\n${box.output}`)
-      await sleep(2)
-    }
-  }
-  const firstEnvironmentServes = async (): Promise<void> => {
-    const api = box.api()
-    assert.equal((await api.expect<EnvironmentBody>(200, 'GET', FIRST)).phase, 'ready')
-    const { connection_uri } = await api.expect<{ connection_uri: string }>(200, 'GET', `${FIRST}/connection`)
-    const session = await openSqlDirect(connection_uri)
-    assert.deepEqual(await session.rows('select 1 as one'), [{ one: 1 }])
-    await session.close()
-  }
-
-  /** Moments of a first start, each a place to be killed at. */
-  const MOMENTS: readonly (readonly [string, (box: BoxProcess) => boolean])[] = [
-    ['its token was written', ({ home }) => existsSync(join(home, 'credentials.json'))],
-    ['the folder was taken', ({ home }) => existsSync(join(home, 'layout.json'))],
-    ['the control-plane database was made', box => existsSync(join(box.dataFolders().controlPlane, 'PG_VERSION'))],
-    ['the control-plane database ran', box => findPostmaster(box.dataFolders().controlPlane)?.status === 'ready'],
-    ['the first environment had a folder', box => box.dataFolders().environments.length > 0],
-  ]
-  for (const [moment, isReached] of MOMENTS.slice(0, sized(1, MOMENTS.length)))
-    it(`a first start that is killed when ${moment} is finished by the next one`, async () => {
-      box.launch()
-      await waitFor(moment, () => isReached(box))
-      await box.stop('SIGKILL')
-      await box.start()
-      await firstEnvironmentServes()
-      const { environments } = await box
-        .api()
-        .expect<{ environments: unknown[] }>(200, 'GET', `/v1/environments?organization_id=${FIRST_ORGANIZATION}`)
-      assert.equal(environments.length, 1)
-      assert.equal(box.dataFolders().environments.length, 1)
-    })
 
   it('a stop right after the start waits for nobody: its own calls leave no connection behind', async () => {
     await box.start({ SERVICE_STOP_GRACE_SECONDS: '300' })
@@ -83,7 +42,7 @@ describe('starts and stops of a single box', function () {
     const left = findPostmaster(controlPlane)?.pid
     await box.start()
     if (left !== undefined) assert.equal(findPostmaster(controlPlane)?.pid, before)
-    await firstEnvironmentServes()
+    await firstEnvironmentServes(box)
   })
 
   it('what slept before the machine stopped sleeps on after it, and can be woken', async () => {
@@ -97,7 +56,7 @@ describe('starts and stops of a single box', function () {
     assert.equal(findPostmaster(box.dataFolders().environments[0]!), undefined)
     const resumed = await box.api().expect<OperationBody>(202, 'POST', `${FIRST}/resume`)
     assert.equal((await box.api().operation(FIRST_ORGANIZATION, resumed.id)).state, 'succeeded')
-    await firstEnvironmentServes()
+    await firstEnvironmentServes(box)
   })
 
   it('is ready only once its answers say how everything is after a crash of the machine', async () => {

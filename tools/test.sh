@@ -9,7 +9,8 @@ chosen() { if [ "${FULL:-}" = 1 ]; then grep -Fx "$of_them" || true; else cat; f
 named() {
   find "$@" -name '*.test.ts' -not -name '*.cluster.test.ts' -not -name '*.node.test.ts' -not -path '*/node_modules/*' | chosen | sort | tr '\n' ' '
 }
-# Whole boxes, and models that ask two replicas one thing after the other, wait more than they work: the rest goes on beside. What
+# Whole boxes, and models that ask two replicas one thing after the other, wait more than they work: the rest goes on beside, planted
+# bugs, which are one mocha after the other, as soon as a lane is free. What
 # loads the machine as much as it can comes after them, so that nothing else has to wait for it.
 parts=(lib crds runtime operator testkit tools charts images)
 requests='apiserver/test/fuzz.test.ts'
@@ -19,5 +20,5 @@ mutations='apiserver/test/exactly-once.test.ts'
 siege='apiserver/test/login-siege.test.ts'
 named_apart() { named "$@" $(printf -- '-not -path %s ' $requests $bugs $mutations $siege); }
 exec node tools/lanes.ts "$(named_apart apiserver -not -name '*.model.test.ts')" "$(named_apart "${parts[@]}" -not -name '*.model.test.ts')" \
-  "$(named box e2e)" "$(named apiserver "${parts[@]}" -name '*.model.test.ts')" \
-  -- "$requests" "$bugs" "$mutations" -- "$siege"
+  "$(named box e2e)" "$(named apiserver "${parts[@]}" -name '*.model.test.ts')" "$bugs" \
+  -- "$requests" "$mutations" -- "$siege"
