@@ -12,7 +12,7 @@ import { once } from 'node:events'
 
 const AT_ONCE = 4
 /** Node may spin for ever while it clears up after the last test (seen in `Environment::CleanupHandles` of Node 24.21). */
-const END_MS = 60_000
+const END_MS = 15_000
 const SUM = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/gm
 const LAST_WORD = /^\d+ passed, \d+ failed(?:, \d+ skipped)?\s*$/m
 

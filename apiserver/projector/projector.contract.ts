@@ -111,7 +111,12 @@ export const describeProjector = (where: string, openPlace: OpenPlace): void => 
       )
       await scene.world.database.transaction(sql => sql.rows('update projects set deleted_at = null'))
       await scene.world.until('main', ({ phase }) => phase === 'ready')
-      assert.match(await registry.metrics(), /^svc_environments_left_alone 0$/m)
+      // Counted anew a moment after the row is there.
+      await eventually(
+        () => registry.metrics(),
+        text => /^svc_environments_left_alone 0$/m.test(text),
+        'taken in',
+      )
     })
 
     it('tells of what was made and deleted while nobody looked, where there is a project', async () => {
