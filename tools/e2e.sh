@@ -22,14 +22,15 @@ for cluster in "${SERVICE_TEST_API_KUBECONFIG:-}" "${SERVICE_TEST_SECOND_API_KUB
 done
 # Where it is noted what a cluster had when the run began.
 note_of() { echo "$work/there-${1//\//_}"; } # kubeconfig
-# What is by its name the product's or its tests', or a volume of such a namespace: guards first, then what they guard.
-OURS='svc-[^ ]*|t-[a-z0-9-]+-[0-9a-f]{10}|[a-z.-]*svc\.internal'
+# What is by its name the product's or its tests', or a volume of such a namespace: guards first, then what they guard. Namespaces go with
+# all that is in them, so of these only names that nobody else makes.
+NAMESPACES='svc-system|svc-another-namespace|svc-[a-z0-9-]+-[0-9a-f]{10}|t-[a-z0-9-]+-[0-9a-f]{10}'
 of_ours() { # kubeconfig
   kubectl --kubeconfig "$1" get --ignore-not-found --output name \
     validatingadmissionpolicybindings,validatingadmissionpolicies,namespaces,customresourcedefinitions,clusterrolebindings,clusterroles,priorityclasses |
-    grep -E "/($OURS)\$" || true
+    grep -E "^namespace/($NAMESPACES)\$|^[^n].*/(svc-|[a-z.-]*svc\.internal\$)" || true
   kubectl --kubeconfig "$1" get persistentvolumes --output 'jsonpath={range .items[*]}{.spec.claimRef.namespace} {.metadata.name}{"\n"}{end}' |
-    sed -nE "s#^($OURS) #persistentvolume/#p"
+    sed -nE "s#^($NAMESPACES) #persistentvolume/#p"
 }
 # Takes away what was not there when the run began; a cluster that had the product's definitions keeps them.
 clear_away() { # kubeconfig file

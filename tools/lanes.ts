@@ -2,10 +2,11 @@
  * `node tools/lanes.ts FILES… [-- FILES…]… [-- --first PROGRAM FILES…]… [--beside [--with NAME=VALUE]… FILES… [-- FILES…]…]… [--last FILES…]`
  *
  * Each FILES (names with blanks between) is a mocha of its own. Those of a phase run beside each other, four at a time; `--` begins
- * the next phase, once all of this one ended; `--first` names a program that the phase and all after it in its track need to have
- * run: where it fails they do not run, and count as one that failed. `--with` is a variable of the phase's environment. `--beside` begins a track of phases that runs beside the ones before;
- * `--last` what runs when all of them ended. What the first mocha of each phase of the first track says is shown as it comes, what
- * the others say when their phase has ended. The last line is the sum: `N passed, N failed[, N skipped]`.
+ * the next phase, once all of this one ended. `--first` names a program that the phase and all after it in its track need to have
+ * run: where it fails they do not run, and count as one that failed. `--with` is a variable of the phase's environment. `--beside`
+ * begins a track of phases that runs beside the ones before, `--last` what runs when all of them ended. What the first mocha of each
+ * phase of the first track says is shown as it comes, what the others say when their phase has ended. The last line is the sum:
+ * `N passed, N failed[, N skipped]`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,15 +27,15 @@ const emptyPhase = (): Phase => ({ environment: {}, lanes: [] })
 const last = emptyPhase()
 let phase = emptyPhase()
 const tracks: Phase[][] = [[phase]]
-const words = process.argv.slice(2)
-for (let word = words.shift(); word !== undefined; word = words.shift()) {
+const told = process.argv.slice(2)
+for (let word = told.shift(); word !== undefined; word = told.shift()) {
   if (word === '--last') phase = last
   else if (word === '--beside') tracks.push([(phase = emptyPhase())])
   else if (word === '--') tracks.at(-1)?.push((phase = emptyPhase()))
-  else if (word === '--first') phase.first = words.shift()
+  else if (word === '--first') phase.first = told.shift()
   else if (word === '--with') {
-    const [, name = '', value = ''] = /^(\w+)=(.*)$/.exec(words.shift() ?? '') ?? []
-    phase.environment[name] = value
+    const [name = '', ...value] = told.shift()?.split('=') ?? []
+    phase.environment[name] = value.join('=')
   } else phase.lanes.push(word)
 }
 

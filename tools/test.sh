@@ -9,9 +9,9 @@ chosen() { if [ "${FULL:-}" = 1 ]; then grep -Fx "$of_them" || true; else cat; f
 named() {
   find "$@" -name '*.test.ts' -not -name '*.cluster.test.ts' -not -name '*.node.test.ts' -not -path '*/node_modules/*' | chosen | sort | tr '\n' ' '
 }
-# Whole boxes, and models that ask two replicas one thing after the other, wait more than they work: the rest goes on beside, planted
-# bugs, which are one mocha after the other, as soon as a lane is free. What
-# loads the machine as much as it can comes after them, so that nothing else has to wait for it.
+# Whole boxes, and models that ask two replicas one thing after the other, wait more than they work: the rest goes on beside, and
+# planted bugs, which are one mocha after the other, as soon as a lane is free. What loads the machine as much as it can comes after
+# them, so that nothing else has to wait for it.
 parts=(lib crds runtime operator testkit tools charts images)
 requests='apiserver/test/fuzz.test.ts'
 bugs='tools/planted-bugs.test.ts'

@@ -21,11 +21,11 @@ import { claimIntent } from '../store/intents.ts'
 import {
   bindEnvironment,
   boundUid,
+  knownUids,
   type PendingIntent,
   recordDispatched,
   recordFailed,
   recordNothingToDelete,
-  uidsOfOthers,
 } from '../store/pending-intents.ts'
 import type { Sql } from '../store/sql.ts'
 import { buildEnvironment, buildPatch, type IntentContent } from './build-spec.ts'
@@ -188,10 +188,11 @@ const assertNotDeletedAlready = async (intent: PendingIntent, context: CarryCont
   const uids = items
     .filter(({ spec }) => spec.name === intent.resourceName && spec.namespace === intent.namespace)
     .map(({ spec }) => spec.uid)
-  const former = uids.length === 0 ? [] : await uidsOfOthers(context.sql, uids, intent.environmentRow)
-  // One whose finalizer somebody took off by hand leaves no record; its uid tells where the resource was seen.
+  const known = uids.length === 0 ? [] : await knownUids(context.sql, uids)
+  // Looked at last: a known uid may have been this environment's own, noted just now. One whose finalizer somebody took off by hand
+  // leaves no record at all.
   const bound = await boundUid(context.sql, intent.intentId)
-  if (uids.some(uid => !former.includes(uid)) || (bound !== undefined && bound.uid !== null))
+  if (uids.some(uid => !known.includes(uid)) || (bound !== undefined && bound.uid !== null))
     throw new TryLaterError('The resource was deleted before its creation was recorded')
 }
 

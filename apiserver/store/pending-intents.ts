@@ -128,16 +128,13 @@ export const pendingIntentFigures = async (
 
 const BOUND = `select e.uid, i.state = 'pending' as pending
   from environments e join intents i on i.environment_row = e.id where i.id = $1`
-/** Which resource an environment is bound to by now: for a dispatcher that lost its lease after a create. */
+/** Which resource an environment is bound to by now, whoever noted it; and whether the intent still waits. */
 export const boundUid = (
   sql: Sql,
   intentId: number,
 ): Promise<{ readonly uid: string | null; readonly pending: boolean } | undefined> => sql.row(BOUND, [intentId])
 
-const OTHERS = `select uid from environments where uid = any($1) and id <> $2`
-/** Which of these uids belong to environments other than this one. */
-export const uidsOfOthers = async (
-  sql: Sql,
-  uids: readonly string[],
-  environmentRow: string,
-): Promise<readonly string[]> => (await sql.rows<{ uid: string }>(OTHERS, [uids, environmentRow])).map(row => row.uid)
+const KNOWN = `select uid from environments where uid = any($1)`
+/** Which of these uids belong to environments that we know. */
+export const knownUids = async (sql: Sql, uids: readonly string[]): Promise<readonly string[]> =>
+  (await sql.rows<{ uid: string }>(KNOWN, [uids])).map(row => row.uid)
