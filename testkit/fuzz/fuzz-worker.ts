@@ -1,4 +1,5 @@
 /** A thread that asks and judges, so that the server under test has one to itself. */
+import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
 import { closeRawConnections, sendRaw } from '../raw-http.ts'
 import { drawRequest, type World } from './draw-request.ts'
@@ -20,14 +21,17 @@ const say = (word: FromWorker): void => port.postMessage(word)
 const operations = readOperations()
 const judge = new AnswerJudge(operations)
 let world: World = order.world
-let [next, done] = [order.first, 0]
 const findings: string[] = []
 const statuses = new Map<number, number>()
 const succeeded = new Set<string>()
 
-port.on('message', ({ session }: ToWorker) => {
+/** Nothing is asked meanwhile: what guesses passwords of whoever is to sign in would lock them out. */
+const renewSession = async (): Promise<void> => {
+  const answer = once(port, 'message') as Promise<[ToWorker]>
+  say({ type: 'session' })
+  const [{ session }] = await answer
   world = { ...world, session }
-})
+}
 
 const inTime = <T>(work: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
@@ -55,13 +59,19 @@ const ask = async (n: number): Promise<void> => {
     findings.push(
       `${fault}: seed ${order.seed}, request ${n}: ${request.method} ${request.target.slice(0, 200)} (${faults.join('; ') || 'good'}) ${request.body?.toString().slice(0, 300) ?? ''} -> ${text.slice(0, 300)}`,
     )
-  if (++done % REQUESTS_A_SESSION === 0) say({ type: 'session' })
 }
 
-const askOn = async (): Promise<void> => {
-  while (next < order.first + order.count) await ask(next++)
+const end = order.first + order.count
+let next = order.first
+while (next < end) {
+  const pause = Math.min(next + REQUESTS_A_SESSION, end)
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (next < pause) await ask(next++)
+    }),
+  )
+  if (next < end) await renewSession()
 }
-await Promise.all(Array.from({ length: AT_ONCE }, askOn))
 closeRawConnections()
 say({ type: 'report', report: { findings, statuses: [...statuses], succeeded: [...succeeded] } })
 port.close()

@@ -27,7 +27,7 @@ export interface ToWorker {
 }
 export type FromWorker = { readonly type: 'session' } | { readonly type: 'report'; readonly report: FuzzReport }
 
-/** Runs to the end. `newSession` begins a session whenever the one in use may have ended. */
+/** Runs to the end. `newSession` begins a session whenever the one in use may have ended; nothing is asked until it has. */
 export const fuzz = (order: FuzzOrder, newSession: () => Promise<string>): Promise<FuzzReport> =>
   new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./fuzz-worker.ts', import.meta.url), { workerData: order })
