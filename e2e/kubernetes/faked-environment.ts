@@ -61,11 +61,13 @@ export class FakedEnvironment {
 
   /** Waits until the last thing that was asked for is done. @throws Error when it failed, or was not done in time */
   async done({ deadlineMs = 120_000, meanwhile, tell }: Patience = {}): Promise<void> {
-    const until = Date.now() + deadlineMs
+    const began = Date.now()
     while (!(await this.isDone())) {
       meanwhile?.()
-      assert.ok(Date.now() < until, `Not done: ${JSON.stringify((await this.get())?.status)}\n${tell?.() ?? ''}`)
-      await sleep(25)
+      const tookMs = Date.now() - began
+      assert.ok(tookMs < deadlineMs, `Not done: ${JSON.stringify((await this.get())?.status)}\n${tell?.() ?? ''}`)
+      // The longer it takes, the less a look more costs of it.
+      await sleep(Math.min(Math.max(25, tookMs / 10), 150))
     }
   }
 }

@@ -117,13 +117,8 @@ export class OperatorScene {
   }
 
   /** Waits until what was asked for last is done. */
-  async done(environment: FakedEnvironment): Promise<void> {
-    for (const end = Date.now() + DEADLINE_MS; !(await environment.isDone()); ) {
-      await sleep(25)
-      if (Date.now() < end) continue
-      const status = JSON.stringify((await environment.get())?.status)
-      assert.fail(`Not done: ${status}\n${this.operator.output.slice(-3000)}`)
-    }
+  done(environment: FakedEnvironment): Promise<void> {
+    return environment.done({ deadlineMs: DEADLINE_MS, tell: () => this.operator.output.slice(-3000) })
   }
 
   /** Changes the spec as kubectl does, without an operation. */

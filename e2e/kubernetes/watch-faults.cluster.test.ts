@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import { sized } from '../../testkit/full.ts'
-import { ApiServerProcess, apiServerPidFile } from '../../testkit/kubernetes/api-server-process.ts'
-import { compactHistory, historyOf, isForgotten } from '../../testkit/kubernetes/compact-history.ts'
+import { ClusterProcess } from '../../testkit/kubernetes/cluster-process.ts'
+import { compactHistory, etcdUrl, isForgotten } from '../../testkit/kubernetes/etcd.ts'
 import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import type { Exchange, Fault, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
 import { skipBecause } from '../../testkit/skip-because.ts'
@@ -203,14 +203,15 @@ describe('an operator whose watches break', function () {
   }
 
   it('an API server that ended for 30 s is caught up with, though its history was compacted meanwhile', async function () {
-    const history = historyOf() ?? skipBecause(this, 'SERVICE_TEST_ETCD_URL does not say where the history is')
-    const pidFile = apiServerPidFile() ?? skipBecause(this, 'SERVICE_TEST_API_SERVER_PID_FILE names no process to end')
+    const history = etcdUrl() ?? skipBecause(this, 'SERVICE_TEST_ETCD_URL does not say where the history is')
+    const apiServer =
+      ClusterProcess.named('kube-apiserver') ??
+      skipBecause(this, 'SERVICE_TEST_API_SERVER_PID_FILE names no process to end')
     const environments = await Promise.all([1, 2, 3].map(() => FakedEnvironment.prepare(faked)))
     await Promise.all(environments.map(each => each.ask('create')))
     await Promise.all(environments.map(done))
     const { resourceVersion } = await faked.store.list(environmentType)
     const relists = await metric('reflector_lists_total', 'reason="gone"')
-    const apiServer = new ApiServerProcess(pidFile)
     // Behind its back, so that what it saw last is from before.
     await proxy.down()
     await Promise.all(environments.map(each => each.ask('suspend', { suspended: true })))

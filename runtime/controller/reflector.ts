@@ -9,6 +9,7 @@ import type { Resource, ResourceType } from '../../lib/model/resource.ts'
 import type { Log } from '../log/log.ts'
 import type { ResourceStore, Selector, WatchEvent } from '../store/resource-store.ts'
 import { isStoreError } from '../store/store-error.ts'
+import { isOlder } from '../store/versions.ts'
 import { type BackoffPolicy, backoffMs, RECONNECT_BACKOFF } from './backoff.ts'
 import { type Clock, sleep, systemClock } from './clock.ts'
 import type {
@@ -206,7 +207,7 @@ export class Reflector<R extends Resource> {
   /** Takes one event in. false: versions went back, so what is cached cannot be trusted. */
   #accept(event: WatchEvent<R>): boolean {
     const version = event.type === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion
-    if (this.#version !== undefined && isLower(version, this.#version)) {
+    if (this.#version !== undefined && isOlder(version, this.#version)) {
       this.#log.warn({ resourceVersion: version, last: this.#version }, 'Resource versions went back: listing again')
       return false
     }
@@ -237,6 +238,3 @@ export class Reflector<R extends Resource> {
     }
   }
 }
-
-/** Whether version a is older than b. Versions that are no numbers are never judged. */
-const isLower = (a: string, b: string): boolean => /^\d+$/.test(a) && /^\d+$/.test(b) && BigInt(a) < BigInt(b)

@@ -1,3 +1,5 @@
+import { StoreError } from '../store/store-error.ts'
+import { isOlder } from '../store/versions.ts'
 import type { KubernetesApi } from './kubernetes-api.ts'
 import type { KubernetesObject } from './kubernetes-object.ts'
 import { type Status, statusError } from './status-error.ts'
@@ -28,6 +30,16 @@ const GRACE_MS = 60_000
 const isChange = (type: string | undefined): type is keyof typeof CHANGES => type !== undefined && type in CHANGES
 
 /**
+ * How far a collection is, by the etcd itself. A server whose etcd was set back opens a watch from a version that it has not reached and
+ * leaves out everything until then, bookmarks too (seen with 1.34): whoever watches would be blind and not know it.
+ */
+const newestVersion = async (api: KubernetesApi, path: string, signal: AbortSignal): Promise<string> => {
+  const request = { method: 'GET', path, query: { limit: 1 }, signal } as const
+  const { metadata } = await api.call<{ readonly metadata: { readonly resourceVersion: string } }>(request)
+  return metadata.resourceVersion
+}
+
+/**
  * Every change of a collection after a version, until the server or the signal ends it.
  * @throws StoreError `Gone` when the version is too old, or newer than what the server has; `Unavailable` when the stream breaks
  */
@@ -36,6 +48,12 @@ export async function* watchObjects(
   path: string,
   { from, labelSelector, signal }: WatchObjectsOptions,
 ): AsyncGenerator<ObjectEvent> {
+  const newest = await newestVersion(api, path, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  if (newest === undefined) return
+  if (isOlder(newest, from))
+    throw new StoreError('Gone', `${path} is at version ${newest}, which is older than ${from}`)
   const seconds = timeoutSeconds()
   const lines = api.lines({
     method: 'GET',

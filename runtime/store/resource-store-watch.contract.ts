@@ -199,6 +199,11 @@ export const describeWatch = (fixture: () => ResourceStoreFixture): void => {
       await watch.stop()
     })
 
+    it('is Gone from a version that was never reached, as after a restore', async () => {
+      const ahead = String(BigInt(await head()) + 1_000_000n)
+      await rejectsWith(follow(store, ahead, { namespace: ns }).ended, 'Gone')
+    })
+
     it('ends at once when aborted: before it starts, between events and while waiting', async () => {
       const from = await head()
       const aborted = store.watch(widgets, { from, signal: AbortSignal.abort() })

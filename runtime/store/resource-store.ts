@@ -67,7 +67,7 @@ export interface ResourceStore {
   /**
    * Every change after `from`, in order, none twice, none missing; ends when the signal aborts.
    * An object that stops matching the selector's labels arrives as `deleted`.
-   * @throws StoreError `Gone` when `from` is older than the log reaches back: list again
+   * @throws StoreError `Gone` when `from` is older than the log reaches back, or was never reached, as after a restore: list again
    */
   watch<R extends Resource>(
     type: ResourceType<R>,

@@ -1,4 +1,4 @@
-/** Compacts etcd, as it is done every few minutes in earnest: versions of before can be read and watched no more. */
+/** What is done to the etcd behind the API-only cluster: by its JSON gateway, where SERVICE_TEST_ETCD_URL names it. */
 import assert from 'node:assert/strict'
 
 const post = (url: string, body: object): Promise<Response> =>
@@ -14,15 +14,25 @@ const call = async (url: string, body: object): Promise<{ readonly header: { rea
 /** Of no object: every key has the same history. */
 const KEY = Buffer.from('/registry/health').toString('base64')
 
+/** Where it is; undefined where nobody says. */
+export const etcdUrl = (): string | undefined => process.env['SERVICE_TEST_ETCD_URL'] || undefined
+
 /** Whether a version can be read no more. */
 export const isForgotten = async (base: string, revision: string): Promise<boolean> =>
   (await (await post(`${base}/v3/kv/range`, { key: KEY, revision })).text()).includes('has been compacted')
 
-/** The JSON gateway of the etcd behind the API-only cluster, where SERVICE_TEST_ETCD_URL names it. */
-export const historyOf = (): string | undefined => process.env['SERVICE_TEST_ETCD_URL']
-
-/** Forgets everything but the newest version of each object. */
+/** Forgets everything but the newest version of each object, as it is done every few minutes in earnest. */
 export const compactHistory = async (base: string): Promise<void> => {
   const { header } = await call(`${base}/v3/kv/range`, { key: KEY })
   await call(`${base}/v3/kv/compaction`, { revision: header.revision, physical: true })
+}
+
+/** From now on it takes nothing in, as one whose space is used up, until what this answers is called. */
+export const useUpSpace = async (base: string): Promise<() => Promise<void>> => {
+  const alarm = (action: string): Promise<unknown> =>
+    call(`${base}/v3/maintenance/alarm`, { action, memberID: '0', alarm: 'NOSPACE' })
+  await alarm('ACTIVATE')
+  return async () => {
+    await alarm('DEACTIVATE')
+  }
 }
