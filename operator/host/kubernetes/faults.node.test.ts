@@ -243,6 +243,21 @@ describe('a host on a cluster', function () {
     await untilState(host, room, ['running'], SLOWEST_MS)
   })
 
+  it('outlives a query that takes more memory than there is: it alone ends, and what was committed is there', async () => {
+    const ref = await scene.place()
+    await bringUpOn(host, ref)
+    await query(ref, 'create table kept as select 1 as one')
+    const { uid } = (await scene.podOf(ref))!.metadata!
+    const tooMuch = `select length(string_agg(repeat('x', 1000000), '')) from generate_series(1, 900)`
+    await assert.rejects(query(ref, tooMuch), /terminated|closed|ECONNRESET/)
+    await untilHolds(async () => {
+      const rows = await query(ref, 'select one from kept').catch(() => [])
+      return rows[0]?.['one'] === 1
+    })
+    await untilState(host, ref, ['running'], SLOWEST_MS)
+    assert.equal((await scene.podOf(ref))?.metadata?.uid, uid)
+  })
+
   it('tells a server every setting in the right way: what needs a restart at its start, all else in a file', async () => {
     const ref = await scene.place()
     await bringUpOn(host, ref)
