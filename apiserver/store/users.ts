@@ -63,9 +63,14 @@ export const setUserDisabled = async (sql: Sql, userId: string, disabled: boolea
 }
 
 const VERIFY = 'update users set email_verified_at = now() where user_id = $1 and email_verified_at is null returning 1'
-/** Notes that a user reads the account's mail; answers whether that is news. */
+/** Notes that the address is its user's, who reads its mail or was named by whoever runs the service; answers whether that is news. */
 export const verifyEmail = async (sql: Sql, userId: string): Promise<boolean> =>
   (await sql.row(VERIFY, [userId])) !== undefined
+
+const IS_VERIFIED = 'select email_verified_at is not null as verified from users where user_id = $1'
+/** Whether it is known that the address is its user's. */
+export const isEmailVerified = async (sql: Sql, userId: string): Promise<boolean> =>
+  (await sql.row<{ verified: boolean }>(IS_VERIFIED, [userId]))?.verified === true
 
 const LOCK = 'select now() as now from users where user_id = $1 for no key update'
 /** Serializes what is counted per user; answers what time it is for the database, in this transaction. */

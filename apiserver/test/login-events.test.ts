@@ -71,7 +71,7 @@ const LEAVES: Readonly<Record<OfLogin, readonly Event[] | string>> = {
   requestPasswordReset: ['password_reset_requested'],
   issuePasswordReset: ['password_reset_requested'],
   previewPasswordReset: READS,
-  completePasswordReset: ['password_reset'],
+  completePasswordReset: ['email_verified', 'password_reset'],
   previewInvitation: READS,
   acceptInvitation: ['create_user', 'audit accept_invitation'],
   startSso: 'nobody is known yet: what comes of it is told by finishSso',

@@ -283,4 +283,31 @@ export const BUGS: readonly Bug[] = [
     ['a session of yesterday approves devices', 'await assertFresh(sql, call)', ''],
     ['devices get tokens of others’ organizations', 'await assertMember(sql, userId, grant)', ''],
   ),
+  ...inFile(
+    'apiserver/commands/login/first-administrator.ts',
+    [
+      'whoever claimed an address operates the service with its tokens',
+      '...(await dispossess(sql, userId))',
+      '...{ sessions_ended: 0, tokens_revoked: 0 }',
+    ],
+    ['whoever claimed an address keeps its second factor', 'await removeFactor(sql, userId)', 'false'],
+  ),
+  ...inFile(
+    'apiserver/commands/login/reset-password.ts',
+    [
+      'tokens of whoever claimed an address outlive an operator’s link',
+      'undefined : dispossess(sql, userId)',
+      'undefined : undefined',
+    ],
+    [
+      'a letter proves an address past its second factor',
+      'issuedBy === null && account?.mfaEnabled === false',
+      'issuedBy === null',
+    ],
+  ),
+  ...inFile('apiserver/commands/login/prove-address.ts', [
+    'whoever claimed an address keeps all of it when it is proved',
+    'hadPassword ? await dispossess(sql, userId) : NOTHING',
+    'NOTHING',
+  ]),
 ]

@@ -43,6 +43,7 @@ const STAGES: readonly Stage[] = [
       'sso',
       'sso-hostile',
       'sso-accounts',
+      'claimed-accounts',
     ),
     full: '0',
   },

@@ -4,6 +4,7 @@ import { newOneTimeToken } from '../../../lib/credentials/one-time-token.ts'
 import { newId } from '../../../lib/model/time-ordered-id.ts'
 import { insertAccountEvent } from '../../store/audit.ts'
 import type { Database } from '../../store/database.ts'
+import { removeFactor } from '../../store/login/second-factors.ts'
 import {
   dropSetupToken,
   findConfigured,
@@ -14,7 +15,8 @@ import {
   putSetupToken,
 } from '../../store/login/setup.ts'
 import type { Sql } from '../../store/sql.ts'
-import { insertUser, lockUserByEmail, type UserRow } from '../../store/users.ts'
+import { insertUser, lockUserByEmail, verifyEmail } from '../../store/users.ts'
+import { dispossess, type Lost } from './dispossess.ts'
 import { replacePassword } from './new-password.ts'
 
 /** Who is to be administrator, by the configuration. */
@@ -24,13 +26,28 @@ export interface AdministratorSettings {
   readonly passwordHash: string | undefined
 }
 
-/** The account with an address, as an operator’s; made if need be. */
-export const ensureOperator = async (sql: Sql, email: string, name = ''): Promise<UserRow> => {
+/** An operator’s account, and what it lost where somebody had it before of whom nobody knows whether the address is theirs. */
+export interface EnsuredOperator {
+  readonly userId: string
+  readonly lost: (Lost & { readonly mfa_removed: boolean }) | undefined
+}
+
+/**
+ * The account with an address, as an operator’s; made if need be. Whoever runs the service names the address, which proves it
+ * as well as a letter does: whoever had an account with it that was never proved keeps nothing of it, the second factor neither,
+ * or they would operate the service with what they hold. Give it its password in the same transaction.
+ */
+export const ensureOperator = async (sql: Sql, email: string, name = ''): Promise<EnsuredOperator> => {
   const made = await insertUser(sql, { userId: newId('usr'), email, name, isOperator: true })
-  if (made !== undefined) return made
-  const found = await lockUserByEmail(sql, email)
-  if (found === undefined) throw new Error('An account is neither new nor there')
-  return promoteUser(sql, found.userId)
+  const user = made ?? (await lockUserByEmail(sql, email))
+  if (user === undefined) throw new Error('An account is neither new nor there')
+  const { userId } = user
+  const isProved = !(await verifyEmail(sql, userId))
+  if (made !== undefined) return { userId, lost: undefined }
+  await promoteUser(sql, userId)
+  if (isProved) return { userId, lost: undefined }
+  const hadFactor = await removeFactor(sql, userId)
+  return { userId, lost: { ...(await dispossess(sql, userId)), mfa_removed: hadFactor } }
 }
 
 /** Once for each change of the configuration: a password that was changed since by hand stays. */
@@ -38,7 +55,7 @@ const applyConfigured = async (sql: Sql, email: string, passwordHash: string): P
   const digest = hash('sha256', `${email}\n${passwordHash}`, 'buffer')
   if ((await findConfigured(sql))?.equals(digest) === true) return
   const isFirst = !(await hasAdministrator(sql))
-  const { userId } = await ensureOperator(sql, email)
+  const { userId, lost } = await ensureOperator(sql, email)
   await replacePassword(sql, { userId, email }, passwordHash)
   await putConfigured(sql, digest, userId)
   await dropSetupToken(sql)
@@ -47,7 +64,7 @@ const applyConfigured = async (sql: Sql, email: string, passwordHash: string): P
     userId,
     email,
     clientIp: null,
-    metadata: { source: 'configuration' },
+    metadata: { source: 'configuration', ...lost },
   })
 }
 

@@ -10,14 +10,17 @@ import type {
 import { insertAccountEvent } from '../../store/audit.ts'
 import { type AttemptLimit, countAttempt } from '../../store/login/attempts.ts'
 import { findReset, putReset, type ResetRow, spendReset } from '../../store/login/password-resets.ts'
-import { findSignInAccount, lockPassword } from '../../store/login/passwords.ts'
-import { verifyEmail } from '../../store/users.ts'
+import { findAccount, findSignInAccount, lockPassword } from '../../store/login/passwords.ts'
+import type { Sql } from '../../store/sql.ts'
+import { isEmailVerified, lockUser } from '../../store/users.ts'
 import { emailHint } from '../../views/email-hint.ts'
 import type { Call, OpenCall, Reply } from '../call.ts'
 import { visitMetadata } from './begin-session.ts'
 import { provePassword, tooManySignIns } from './check-password.ts'
 import type { LoginDependencies } from './dependencies.ts'
+import { dispossess, type Lost } from './dispossess.ts'
 import { hashNewPassword, replacePassword } from './new-password.ts'
+import { proveAddress } from './prove-address.ts'
 
 const ISSUED_SECONDS = 24 * 3600
 
@@ -92,8 +95,26 @@ export const previewReset = async (
 }
 
 /**
+ * Takes the tokens of whoever set the password of an account before its address was proved: whoever has the link may be another.
+ * A link that was sent by mail proves the address, and the password is its reader's; but a second factor stays asked for whoever
+ * has the link, and until it was given the address counts as nobody's.
+ */
+const endEarlierHold = async (
+  sql: Sql,
+  call: OpenCall,
+  { userId, issuedBy }: { readonly userId: string; readonly issuedBy: string | null },
+): Promise<Lost | undefined> => {
+  const account = await findAccount(sql, userId)
+  if (issuedBy === null && account?.mfaEnabled === false) {
+    await proveAddress(sql, call, userId)
+    return undefined
+  }
+  return account?.hash == null || (await isEmailVerified(sql, userId)) ? undefined : dispossess(sql, userId)
+}
+
+/**
  * Sets a password with a link, which is spent with it. Every session of the account ends, and none begins: a second factor
- * stays asked for.
+ * stays asked for. Where the address was never proved, tokens end too.
  * @throws DomainError `invalid_reset_token`, `password_not_allowed`, `sign_in_rate_limited`, `login_busy`
  */
 export const completeReset = async (
@@ -104,19 +125,19 @@ export const completeReset = async (
   const reset = await look(deps, call, token)
   const hash = await hashNewPassword(deps, reset, password, 'new_password')
   await deps.database.transaction(async sql => {
+    await lockUser(sql, reset.userId)
     // Before the link: a change of the password voids links when it has the password.
     await lockPassword(sql, reset.userId)
     const spent = await spendReset(sql, tokenDigest(token))
     if (spent === undefined) throw invalidToken()
+    const lost = await endEarlierHold(sql, call, spent)
     await replacePassword(sql, reset, hash)
-    // A link that was sent by mail proves the address, and the password is its reader's.
-    if (spent.issuedBy === null) await verifyEmail(sql, spent.userId)
     await insertAccountEvent(sql, {
       type: 'password_reset',
       userId: spent.userId,
       clientIp: call.clientIp,
       userAgent: call.userAgent,
-      metadata: visitMetadata(call, spent.issuedBy === null ? {} : { issued_by: spent.issuedBy }),
+      metadata: visitMetadata(call, { ...(spent.issuedBy !== null && { issued_by: spent.issuedBy }), ...lost }),
     })
   })
   return { status: 204 }

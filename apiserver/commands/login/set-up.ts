@@ -56,7 +56,7 @@ export const setUp = async (
   const signedIn = await database.transaction(async sql => {
     await lockSetup(sql)
     await judge(sql, body)
-    const { userId } = await ensureOperator(sql, email, name)
+    const { userId, lost } = await ensureOperator(sql, email, name)
     await replacePassword(sql, { userId, email }, hash)
     await dropSetupToken(sql)
     const account = await findAccount(sql, userId)
@@ -68,7 +68,7 @@ export const setUp = async (
       email,
       clientIp: call.clientIp,
       userAgent: call.userAgent,
-      metadata: visitMetadata(call),
+      metadata: visitMetadata(call, lost && { ...lost }),
     })
     return begun
   })

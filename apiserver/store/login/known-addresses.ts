@@ -19,7 +19,8 @@ export const rememberAddress = async (sql: Sql, email: string, clientKey: string
   await sql.rows(REMEMBER, [keyOf(email, clientKey), KEPT_SECONDS])
 }
 
-const KNOWS = `select 1 from attempts where bucket = 'known-address' and key = $1 and expires_at > now()`
-/** Whether somebody did within thirty days. */
+const KNOWS = `select 1 from attempts where bucket = 'known-address' and key = $1 and expires_at > now()
+  and not exists (select 1 from users where email = $2 and email_verified_at > hits[1])`
+/** Whether somebody did within thirty days, and not before the mail address was proved: that may have been another. */
 export const knowsAddress = async (sql: Sql, email: string, clientKey: string): Promise<boolean> =>
-  (await sql.row(KNOWS, [keyOf(email, clientKey)])) !== undefined
+  (await sql.row(KNOWS, [keyOf(email, clientKey), email])) !== undefined

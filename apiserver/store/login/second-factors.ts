@@ -58,11 +58,10 @@ export const spendStep = async (sql: Sql, userId: string, version: number, step:
 
 const REMOVE = `with codes as (delete from recovery_codes where user_id = $1),
     tokens as (delete from mfa_tokens where user_id = $1)
-  delete from second_factors where user_id = $1`
-/** Asks for no second factor any more. */
-export const removeFactor = async (sql: Sql, userId: string): Promise<void> => {
-  await sql.rows(REMOVE, [userId])
-}
+  delete from second_factors where user_id = $1 returning enabled_at is not null as enabled`
+/** Asks for no second factor any more, and answers whether one was asked for; one that waits for its first code goes too. */
+export const removeFactor = async (sql: Sql, userId: string): Promise<boolean> =>
+  (await sql.row<{ enabled: boolean }>(REMOVE, [userId]))?.enabled === true
 
 const DROP_CODES = 'delete from recovery_codes where user_id = $1'
 const INSERT_CODES = 'insert into recovery_codes (user_id, digest) select $1, unnest($2::bytea[])'

@@ -1,7 +1,5 @@
 /** The first administrator: whether there is one, the token that makes one, and the one of the configuration. */
-import { columns } from '../columns.ts'
 import type { Sql } from '../sql.ts'
-import type { UserRow } from '../users.ts'
 
 /** Any number that no other lock of this database has. */
 const SETUP_LOCK = 7_361_001
@@ -33,13 +31,10 @@ export const dropSetupToken = async (sql: Sql): Promise<void> => {
   await sql.rows(DROP_TOKEN)
 }
 
-const PROMOTE = `update users as u set is_operator = true, disabled_at = null where u.user_id = $1
-  returning ${columns('u', ['user_id', 'email', 'name', 'is_operator', 'disabled_at', 'created_at'])}`
+const PROMOTE = 'update users set is_operator = true, disabled_at = null where user_id = $1'
 /** Makes an account an operator’s that may sign in. */
-export const promoteUser = async (sql: Sql, userId: string): Promise<UserRow> => {
-  const row = await sql.row<UserRow>(PROMOTE, [userId])
-  if (row === undefined) throw new Error('An account to be promoted is not there')
-  return row
+export const promoteUser = async (sql: Sql, userId: string): Promise<void> => {
+  await sql.rows(PROMOTE, [userId])
 }
 
 const FIND_CONFIGURED = 'select digest from configured_administrator'
