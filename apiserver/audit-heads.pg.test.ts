@@ -39,7 +39,13 @@ describe('the heads of the audit log', () => {
     await write('one')
     await write('two')
     await plane.database.transaction(sql =>
-      insertAccountEvent(sql, { type: 'sign_in', userId: null, clientIp: '203.0.113.1', metadata: {} }),
+      insertAccountEvent(sql, {
+        type: 'sign_in',
+        userId: null,
+        clientIp: '203.0.113.1',
+        userAgent: undefined,
+        metadata: {},
+      }),
     )
     assert.deepEqual(await said(), [await headOf(ACCOUNT_CHAIN), await headOf('one'), await headOf('two')])
     await write('two')

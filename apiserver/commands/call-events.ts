@@ -44,4 +44,10 @@ export const accountEvent = (
   type: NewAccountEvent['type'],
   userId: string,
   parameters?: Readonly<Record<string, unknown>>,
-): NewAccountEvent => ({ type, userId, clientIp: call.clientIp, metadata: callMetadata(call, parameters) })
+): NewAccountEvent => ({
+  type,
+  userId,
+  clientIp: call.clientIp,
+  userAgent: call.userAgent,
+  metadata: callMetadata(call, parameters),
+})

@@ -27,7 +27,7 @@ export interface OpenCall {
   readonly clientIp: string
   /** What limits count the address by: of an IPv6 one its network. */
   readonly clientKey: string
-  /** What the client calls itself, cut to a length that can be kept. */
+  /** What the client calls itself, cut to what can be kept. */
   readonly userAgent: string | undefined
   /** Who calls, where a public route looks at a credential and one was sent. */
   readonly caller?: Principal | undefined

@@ -41,6 +41,7 @@ export const disableUser = (database: Database, { who, disabled }: DisableUserIn
       userId,
       email: email ?? undefined,
       clientIp: null,
+      userAgent: undefined,
       metadata: { credential_kind: 'local', sessions_ended: sessionsEnded },
     })
     return { userId, changed: true, sessionsEnded }

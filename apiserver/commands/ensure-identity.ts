@@ -11,7 +11,7 @@ import { visitMetadata } from './login/begin-session.ts'
  */
 export const ensureIdentity = async (
   sql: Sql,
-  call: Pick<OpenCall, 'requestId' | 'clientIp'>,
+  call: Pick<OpenCall, 'requestId' | 'clientIp' | 'userAgent'>,
   { issuer, subject, name }: { readonly issuer: string; readonly subject: string; readonly name: string },
 ): Promise<string> => {
   const made = await insertIdentity(sql, { userId: newId('usr'), name, issuer, subject, actor: subject })
@@ -20,7 +20,8 @@ export const ensureIdentity = async (
     if (known === undefined) throw new Error('An account that is taken is not there')
     return known
   }
+  const { clientIp, userAgent } = call
   const metadata = visitMetadata(call, { issuer, subject })
-  await insertAccountEvent(sql, { type: 'create_user', userId: made.userId, clientIp: call.clientIp, metadata })
+  await insertAccountEvent(sql, { type: 'create_user', userId: made.userId, clientIp, userAgent, metadata })
   return made.userId
 }

@@ -57,12 +57,14 @@ export const makeUser = async (database: Database, input: MakeUserInput): Promis
         type: 'revoke_token',
         userId,
         clientIp: null,
+        userAgent: undefined,
         metadata: { credential_kind: 'local', token_id: id, name },
       })
     await insertAccountEvent(sql, {
       type: created ? 'create_user' : 'create_token',
       userId,
       clientIp: null,
+      userAgent: undefined,
       metadata: { credential_kind: 'local', token_id: tokenId, name: input.tokenName, is_operator: user.isOperator },
     })
     return { userId, created, tokenId, token }

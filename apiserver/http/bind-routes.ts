@@ -124,8 +124,6 @@ const parseBody = (bound: Bound, body: unknown): unknown => {
   return validate(bound.body, given, 'body')
 }
 
-const MAX_USER_AGENT = 256
-
 const noBuiltinLogin = (): DomainError =>
   new DomainError('builtin_login_disabled', 'Here an identity provider says who people are: sign in there')
 
@@ -134,10 +132,7 @@ const openCall = (route: Route, request: Request, exchange: Exchange): OpenCall 
   requestId: exchange.requestId,
   clientIp: exchange.clientIp,
   clientKey: limitKey(exchange.clientIp),
-  // Only what can be kept: printable ASCII.
-  userAgent: headerText(request, 'user-agent')
-    ?.replaceAll(/[^\x20-\x7e]/g, '')
-    .slice(0, MAX_USER_AGENT),
+  userAgent: exchange.userAgent,
   method: request.method,
   route: route.path,
 })

@@ -6,6 +6,8 @@ export interface Exchange {
   /** performance.now() at its first byte of work. */
   readonly startedAt: number
   readonly clientIp: string
+  /** What the client calls itself, cut to what can be kept. */
+  readonly userAgent: string | undefined
   /** The template of the matched route. */
   route: string
   /** The credential's id, once it is known. */

@@ -12,6 +12,7 @@ import { requestIdOf } from './request-id.ts'
 
 export const MAX_URL_LENGTH = 8 * 1024
 const MAX_HEADER_LINES = 64
+const MAX_USER_AGENT = 256
 const UNMATCHED = 'unmatched'
 /** Of the parameters in paths the ones that prove something: such a path is kept as its template. */
 const SECRET_PARAMETER = /\{user_code\}/
@@ -48,6 +49,10 @@ const checkHead = (request: IncomingMessage, target: string): void => {
   checkPathEncoding(pathOf(target))
 }
 
+/** Only what can be kept: printable ASCII. */
+const keptUserAgent = (text: string | undefined): string | undefined =>
+  text?.replaceAll(/[^\x20-\x7e]/g, '').slice(0, MAX_USER_AGENT)
+
 /** What traffic needs: the proxies to believe, where lines go. */
 export interface TrafficOptions {
   readonly trusted: TrustedNetworks
@@ -82,6 +87,7 @@ export class Traffic {
         typeof forwarded === 'string' ? forwarded : undefined,
         trusted,
       ),
+      userAgent: keptUserAgent(request.headers['user-agent']),
       route: UNMATCHED,
       credentialId: undefined,
       agentTokenId: undefined,

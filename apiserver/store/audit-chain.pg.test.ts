@@ -71,7 +71,13 @@ describe('the chain of audit events', () => {
   })
 
   it('holds for the events of accounts too', async () => {
-    const event = { type: 'sign_in_failed', userId: null, email: 'ada@example.com', clientIp: '::1' } as const
+    const event = {
+      type: 'sign_in_failed',
+      userId: null,
+      email: 'ada@example.com',
+      clientIp: '::1',
+      userAgent: undefined,
+    } as const
     for (let n = 0; n < 4; n++)
       await plane.database.transaction(sql => insertAccountEvent(sql, { ...event, metadata: { n } }))
     assert.equal(await broken(ACCOUNT_CHAIN), undefined)

@@ -113,7 +113,13 @@ describe('the audit log', () => {
     before(() =>
       plane.database.transaction(async sql => {
         await insert(sql, 'kept', 'first')
-        await insertAccountEvent(sql, { type: 'create_token', userId: 'usr_1', clientIp: null, metadata: {} })
+        await insertAccountEvent(sql, {
+          type: 'create_token',
+          userId: 'usr_1',
+          clientIp: null,
+          userAgent: undefined,
+          metadata: {},
+        })
       }),
     )
     const everything = async (): Promise<unknown> => {

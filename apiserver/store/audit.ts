@@ -37,7 +37,8 @@ export interface NewAccountEvent {
   /** The address that was given at a sign-in. */
   readonly email?: string | undefined
   readonly clientIp: string | null
-  readonly userAgent?: string | undefined
+  /** What the client of the call says it is; undefined: it says nothing, or no call leaves the event. */
+  readonly userAgent: string | undefined
   readonly metadata: Readonly<Record<string, unknown>>
 }
 

@@ -43,6 +43,8 @@ type OfLogin = Exclude<OperationId, OfOrganizations>
 type Event = AccountEventType | `audit ${AuditAction}`
 
 const READS = 'it changes nothing'
+/** What the client of the tests calls itself. */
+const FETCH = 'node'
 
 /** By route: a new one without a line does not compile. A text says why it leaves none. In the order in which they are called. */
 const LEAVES: Readonly<Record<OfLogin, readonly Event[] | string>> = {
@@ -105,14 +107,16 @@ describe('the events of the login', () => {
     readonly type: Event
     readonly userId: string | null
     readonly clientIp: string | null
+    /** Of accounts. */
+    readonly userAgent: string | null
     readonly metadata: Readonly<Record<string, unknown>>
   }
   /** Everything that was recorded, accounts first. */
   const recorded = (): Promise<readonly Recorded[]> =>
     api.plane.database.rows<Recorded>(
-      `select type, user_id as "userId", client_ip as "clientIp", metadata from (
-         select 0 as kind, type, user_id, client_ip, metadata, '' as org, id from account_events union all
-         select 1, 'audit ' || action, substr(actor, 6), metadata ->> 'client_ip', metadata, organization_id, id from audit_events
+      `select type, user_id as "userId", client_ip as "clientIp", user_agent as "userAgent", metadata from (
+         select 0 as kind, type, user_id, client_ip, user_agent, metadata, '' as org, id from account_events union all
+         select 1, 'audit ' || action, substr(actor, 6), metadata ->> 'client_ip', null, metadata, organization_id, id from audit_events
        ) events order by kind, org, id`,
     )
   const seen = new Set<Event>()
@@ -121,10 +125,11 @@ describe('the events of the login', () => {
     const before = new Set((await recorded()).map(each => JSON.stringify(each)))
     const answer = await call()
     const left = (await recorded()).filter(each => !before.has(JSON.stringify(each)))
-    for (const { type, clientIp, metadata } of left) {
+    for (const { type, clientIp, userAgent, metadata } of left) {
       seen.add(type)
       assert.equal(metadata['request_id'], answer.headers.get('x-request-id'), type)
       assert.match(clientIp ?? '', /^\d+\.\d+\.\d+\.\d+$/, type)
+      if (!type.startsWith('audit ')) assert.equal(userAgent, FETCH, type)
     }
     return { answer, left }
   }

@@ -77,10 +77,10 @@ describe('with an identity provider', () => {
     )
     assert.equal(users.length, 1)
     const events = await api.plane.database.rows(
-      `select 1 from account_events where type = 'create_user' and user_id = $1`,
+      `select user_agent as "userAgent" from account_events where type = 'create_user' and user_id = $1`,
       [users[0]?.userId],
     )
-    assert.equal(events.length, 1)
+    assert.deepEqual(events, [{ userAgent: 'node' }])
 
     const member = await put('auth0|ada', 'admin')
     assert.equal(member.status, 200, member.text)

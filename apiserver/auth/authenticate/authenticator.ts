@@ -8,7 +8,7 @@ export interface PresentedToken {
 }
 
 /** What is known of a call before anybody knows who makes it: for the events that looking at its credential leaves. */
-export type CallOrigin = Pick<OpenCall, 'requestId' | 'clientIp'>
+export type CallOrigin = Pick<OpenCall, 'requestId' | 'clientIp' | 'userAgent'>
 
 /** Who it is, and what the answer tells them about their credential. */
 export interface Authenticated {

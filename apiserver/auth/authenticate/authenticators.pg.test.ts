@@ -73,7 +73,11 @@ describe('who a credential speaks for, with their role', () => {
         row: async <Row>(text: string, values?: readonly unknown[]) => (await sql.rows<Row>(text, values))[0],
       }
       const digest = createHash('sha256').update(String(SUBJECT)).digest()
-      const found = await open(sql).find({ token: 'x', digest }, `org-${SUBJECT}`, { requestId: 'r', clientIp: '::1' })
+      const found = await open(sql).find({ token: 'x', digest }, `org-${SUBJECT}`, {
+        requestId: 'r',
+        clientIp: '::1',
+        userAgent: undefined,
+      })
       assert.ok(found !== undefined)
       if (kind !== 'an API key') assert.equal(found.principal.role, 'developer')
       assert.equal(sent.length, 1)

@@ -38,12 +38,12 @@ const authenticatedAs = (session: SessionCredential): Authenticated['principal']
 const endReused = async (
   database: Database,
   { id, userId }: SessionCredential,
-  { requestId, clientIp }: CallOrigin,
+  { requestId, clientIp, userAgent }: CallOrigin,
 ): Promise<void> => {
   await database.transaction(async sql => {
     if ((await endSession(sql, userId, id)) === undefined) return
     const metadata = { session_id: id, credential_kind: 'session', credential_id: id, request_id: requestId }
-    await insertAccountEvent(sql, { type: 'session_reuse', userId, clientIp, metadata })
+    await insertAccountEvent(sql, { type: 'session_reuse', userId, clientIp, userAgent, metadata })
   })
 }
 

@@ -64,6 +64,7 @@ const applyConfigured = async (sql: Sql, email: string, passwordHash: string): P
     userId,
     email,
     clientIp: null,
+    userAgent: undefined,
     metadata: { source: 'configuration', ...lost },
   })
 }

@@ -21,7 +21,8 @@ export const ensureSsoAccount = async (
     if (known === undefined) throw new Error('An account that is taken is not there')
     return { userId: known, isNew: false }
   }
+  const { clientIp, userAgent } = call
   const metadata = visitMetadata(call, { organization_id: organizationId, issuer, subject })
-  await insertAccountEvent(sql, { type: 'create_user', userId, clientIp: call.clientIp, metadata })
+  await insertAccountEvent(sql, { type: 'create_user', userId, clientIp, userAgent, metadata })
   return { userId, isNew: true }
 }
