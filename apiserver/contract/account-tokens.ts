@@ -129,7 +129,7 @@ export const accountTokenRoutes = {
     path: '/v1/account/tokens',
     tag: 'Account tokens',
     summary: 'List the caller’s tokens',
-    description: 'Newest first; revoked ones stay for 30 days.',
+    description: 'Newest first; those that were revoked or expired stay for 30 days.',
     policy: 'tokens.own',
     organization: 'none',
     query: pageQuery,

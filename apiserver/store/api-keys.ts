@@ -64,3 +64,10 @@ export const listApiKeys = async (sql: Sql, organizationId: string, request: Pag
   const rows = await sql.rows<ApiKeyRow>(LIST, [organizationId, after?.createdAt, after?.id, request.limit + 1])
   return toPage(rows, request.limit, row => row)
 }
+
+const SWEEP = `delete from api_keys where id in (select id from api_keys where revoked_at <= now() - interval '30 days'
+  limit 1000 for update skip locked)`
+/** Forgets keys that were revoked 30 days ago; the audit log goes on telling of them. */
+export const sweepApiKeys = async (sql: Sql): Promise<void> => {
+  await sql.rows(SWEEP)
+}

@@ -37,7 +37,9 @@ api_keys constraint api_keys_id_check CHECK ((id ~ '^key_[0-9a-z]{20,40}$'::text
 api_keys constraint api_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
 api_keys constraint api_keys_pkey PRIMARY KEY (id)
 api_keys constraint api_keys_scopes_check CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read'::text, 'deploy'::text, 'admin'::text])))
+CREATE INDEX api_keys_by_end ON public.api_keys USING btree (revoked_at) WHERE (revoked_at IS NOT NULL)
 CREATE INDEX api_keys_by_organization ON public.api_keys USING btree (organization_id, created_at, id) WHERE (revoked_at IS NULL)
+grant delete on api_keys to svc_api
 grant insert on api_keys to svc_api
 grant select on api_keys to svc_api
 grant update on api_keys to svc_api
@@ -545,7 +547,7 @@ token_events.path text not null
 token_events.status integer not null
 token_events.client_ip text not null
 token_events constraint token_events_pkey PRIMARY KEY (id)
-token_events constraint token_events_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id)
+token_events constraint token_events_token_id_fkey FOREIGN KEY (token_id) REFERENCES tokens(id) ON DELETE CASCADE
 CREATE INDEX token_events_by_token ON public.token_events USING btree (token_id, at DESC, id DESC)
 grant delete on token_events to svc_api
 grant insert on token_events to svc_api
@@ -570,7 +572,9 @@ tokens constraint tokens_kind_check CHECK ((kind = ANY (ARRAY['personal'::text, 
 tokens constraint tokens_pkey PRIMARY KEY (id)
 tokens constraint tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id)
 CREATE INDEX tokens_bound ON public.tokens USING btree (organization_id, user_id) WHERE ((organization_id IS NOT NULL) AND (revoked_at IS NULL))
+CREATE INDEX tokens_by_end ON public.tokens USING btree (LEAST(revoked_at, expires_at)) WHERE (LEAST(revoked_at, expires_at) IS NOT NULL)
 CREATE INDEX tokens_by_user ON public.tokens USING btree (user_id, created_at DESC, id DESC)
+grant delete on tokens to svc_api
 grant insert on tokens to svc_api
 grant select on tokens to svc_api
 grant update on tokens to svc_api

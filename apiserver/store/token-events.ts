@@ -18,12 +18,13 @@ export interface TokenEventRow {
 export type NewTokenEvent = Omit<TokenEventRow, 'id'> & { readonly tokenId: string }
 
 const INSERT = `insert into token_events (token_id, at, method, path, status, client_ip)
-  select * from unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::int[], $6::text[])`
+  select e.* from unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::int[], $6::text[])
+    as e (token_id, at, method, path, status, client_ip) join tokens t on t.id = e.token_id for key share of t`
 const TRIM = `delete from token_events where id in (
   select id from (select id, row_number() over (partition by token_id order by at desc, id desc) as age
     from token_events where token_id = any($1)) ranked
   where age > ${KEPT_EVENTS})`
-/** Adds events and forgets what is beyond the newest 200 of each token. */
+/** Adds events, but of tokens that were forgotten meanwhile, and forgets what is beyond the newest 200 of each token. */
 export const insertTokenEvents = async (sql: Sql, events: readonly NewTokenEvent[]): Promise<void> => {
   await sql.rows(INSERT, [
     events.map(event => event.tokenId),

@@ -111,13 +111,22 @@ const REVOKE_ALL = 'update tokens set revoked_at = now() where user_id = $1 and 
 export const revokeTokensOf = async (sql: Sql, userId: string): Promise<number> =>
   (await sql.rows(REVOKE_ALL, [userId])).length
 
+const ENDED_LONG_AGO = `least(t.revoked_at, t.expires_at) <= now() - interval '30 days'`
 const LIST = `select ${TOKEN} from tokens t
-  where t.user_id = $1 and (t.revoked_at is null or t.revoked_at > now() - interval '30 days')
+  where t.user_id = $1 and (${ENDED_LONG_AGO}) is not true
     and ($2::timestamptz is null or (t.created_at, t.id) < ($2, $3))
   order by t.created_at desc, t.id desc limit $4`
-/** A user's tokens, newest first; revoked ones stay for 30 days. */
+/** A user's tokens, newest first; those that were revoked or expired stay for 30 days. */
 export const listTokens = async (sql: Sql, userId: string, request: PageRequest): Promise<Page<TokenRow>> => {
   const after = decodeCursor(request.after)
   const rows = await sql.rows<TokenRow>(LIST, [userId, after?.createdAt, after?.id, request.limit + 1])
   return toPage(rows, request.limit, row => row)
+}
+
+// Few at once: each may take 200 requests with it.
+const SWEEP = `delete from tokens where id in (select t.id from tokens t where ${ENDED_LONG_AGO}
+  limit 200 for update skip locked)`
+/** Forgets tokens that ended 30 days ago, with what they were used for; the logs go on telling of them. */
+export const sweepTokens = async (sql: Sql): Promise<void> => {
+  await sql.rows(SWEEP)
 }
