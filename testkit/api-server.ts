@@ -74,6 +74,7 @@ const NO_LIMITS = {
   requestsPerMinute: 0,
   mutationsPerMinute: 0,
   connectionReadsPerMinute: 0,
+  verificationsPerMinute: 0,
   anonymousPerMinute: 0,
   burst: 1,
 }

@@ -47,6 +47,7 @@ export interface LimitSettings {
   readonly requestsPerMinute: number
   readonly mutationsPerMinute: number
   readonly connectionReadsPerMinute: number
+  readonly verificationsPerMinute: number
   readonly anonymousPerMinute: number
   readonly burst: number
 }
@@ -149,6 +150,7 @@ export const apiServerConfig = (environment: Environment, authMode: AuthMode = '
       requestsPerMinute: env.SERVICE_RATE_LIMIT_PER_MINUTE,
       mutationsPerMinute: env.SERVICE_RATE_LIMIT_MUTATIONS_PER_MINUTE,
       connectionReadsPerMinute: env.SERVICE_RATE_LIMIT_CONNECTION_PER_MINUTE,
+      verificationsPerMinute: env.SERVICE_RATE_LIMIT_VERIFY_PER_MINUTE,
       anonymousPerMinute: env.SERVICE_RATE_LIMIT_ANONYMOUS_PER_MINUTE,
       burst: env.SERVICE_RATE_LIMIT_BURST,
     },

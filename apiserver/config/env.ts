@@ -125,6 +125,9 @@ export const apiServerEnv = z.object({
   SERVICE_RATE_LIMIT_CONNECTION_PER_MINUTE: count(0, 10_000_000, 30).describe(
     'Reads of an environment’s connection, per credential and minute; 0: no limit',
   ),
+  SERVICE_RATE_LIMIT_VERIFY_PER_MINUTE: count(0, 10_000_000, 6).describe(
+    'Verifications of an audit log, per organization and minute, since each reads all of it; 0: no limit',
+  ),
   SERVICE_RATE_LIMIT_ANONYMOUS_PER_MINUTE: count(0, 10_000_000, 60).describe(
     'Requests without a valid credential, per address and minute; 0: no limit',
   ),

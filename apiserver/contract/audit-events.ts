@@ -89,8 +89,9 @@ export const auditEventRoutes = {
     tag: 'Audit events',
     summary: 'Check that the audit events are as they were written',
     description:
-      'Each event carries a hash over itself and the one before. Names the first event that was changed, moved or removed. Note the head elsewhere: it vouches for everything up to it, also against whoever can write to the database.',
+      'Each event carries a hash over itself and the one before. Names the first event that was changed, moved or removed. Note the head elsewhere: it vouches for everything up to it, also against whoever can write to the database. Reads all of them each time, so an organization may ask six times a minute, unless the service is set otherwise; then 429 says for how long to wait.',
     policy: 'audit.read',
+    rate: 'verification',
     organization: 'path',
     params: organizationParams,
     idempotency: 'none',

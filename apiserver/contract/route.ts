@@ -25,8 +25,8 @@ export interface Route {
   readonly body?: z.ZodType
   /** Refused when a browser sends it: with an Origin, Sec-Fetch-Site or Cookie header. */
   readonly serverToServer?: true
-  /** Counted by a limit of its own, beside the general ones. */
-  readonly rate?: 'connection'
+  /** Counted by a limit of its own, beside the general ones: for each credential, or for each organization once it may be called. */
+  readonly rate?: 'connection' | 'verification'
   /** Of the built-in login: refused where an identity provider says who people are. */
   readonly builtinLogin?: true
   /**

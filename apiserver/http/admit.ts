@@ -65,6 +65,11 @@ export class Admission {
     return principal
   }
 
+  /** Counts what is limited for an organization, whoever of it calls; after they were let in. @throws DomainError `rate_limited` */
+  countAllowed(exchange: Exchange, route: Route, organizationId: string | undefined): void {
+    if (organizationId !== undefined) this.#limits.takeOf(exchange, organizationId, route)
+  }
+
   /** Junk would become questions to another service: it counts against its address before one is asked. */
   async #find(
     exchange: Exchange,

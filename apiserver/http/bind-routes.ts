@@ -186,6 +186,7 @@ const serve = async (
   }
   const target = targetOf(organizationId, params, rawQuery, rawBody)
   authorize(principal, row, { target: route.target === 'record' ? 'in a record' : target, subject: params['subject'] })
+  admission.countAllowed(exchange, route, organizationId)
   if (route.serverToServer === true) checkServerToServer(request)
   const idempotencyKey =
     route.idempotency === 'none' ? undefined : parseIdempotencyKey(request.headers['idempotency-key'])

@@ -1,4 +1,4 @@
-/** The request limits: per credential, per address without a valid credential, mutations, connection reads. */
+/** The request limits: per credential, per address without a valid credential, mutations, connection reads, verifications. */
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import type { LimitSettings } from '../config/config.ts'
 import type { Route } from '../contract/route.ts'
@@ -16,6 +16,7 @@ export class Limits {
   readonly #requests: RateLimiter
   readonly #mutations: RateLimiter
   readonly #connectionReads: RateLimiter
+  readonly #verifications: RateLimiter
   readonly #anonymous: RateLimiter
   readonly #onRefused: (policy: string) => void
 
@@ -24,6 +25,7 @@ export class Limits {
     this.#requests = new RateLimiter({ name: 'default', perMinute: settings.requestsPerMinute, burst })
     this.#mutations = new RateLimiter({ name: 'mutations', perMinute: settings.mutationsPerMinute, burst })
     this.#connectionReads = new RateLimiter({ name: 'connection', perMinute: settings.connectionReadsPerMinute, burst })
+    this.#verifications = new RateLimiter({ name: 'verification', perMinute: settings.verificationsPerMinute, burst })
     this.#anonymous = new RateLimiter({ name: 'anonymous', perMinute: settings.anonymousPerMinute, burst })
     this.#onRefused = onRefused
   }
@@ -50,6 +52,14 @@ export class Limits {
     this.#count(exchange, this.#requests, key)
     if (route.method !== 'get') this.#count(exchange, this.#mutations, key)
     if (route.rate === 'connection') this.#count(exchange, this.#connectionReads, key)
+  }
+
+  /**
+   * Counts what costs an organization's whole history against it, whichever of its credentials asks: it can have as many as it
+   * likes. Only once the caller may call: nobody else spends it. @throws DomainError `rate_limited`
+   */
+  takeOf(exchange: Exchange, organizationId: string, route: Route): void {
+    if (route.rate === 'verification') this.#count(exchange, this.#verifications, organizationId)
   }
 
   #count(exchange: Exchange, limiter: RateLimiter, key: string): void {

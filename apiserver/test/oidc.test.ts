@@ -266,6 +266,7 @@ describe('with an identity provider', () => {
       requestsPerMinute: 1000,
       mutationsPerMinute: 1000,
       connectionReadsPerMinute: 1000,
+      verificationsPerMinute: 1000,
       anonymousPerMinute: 10,
       burst: 10,
     }
