@@ -17,7 +17,10 @@ export class AgentRequests {
   readonly #dropped: Counter
   #waiting: NewTokenEvent[] = []
   #timer: NodeJS.Timeout | undefined
-  #writing: Promise<void> = Promise.resolve()
+  /** Of all writes so far, the one among them that has not begun. */
+  #written: Promise<void> = Promise.resolve()
+  /** A write has not begun, and takes what is waiting when it does. */
+  #isQueued = false
 
   constructor(database: Database, log: Log, registry: Registry) {
     this.#database = database
@@ -38,16 +41,21 @@ export class AgentRequests {
   }
 
   /** Writes what is waiting; never throws. */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const events = this.#waiting
-    this.#waiting = []
-    if (events.length > 0) this.#writing = this.#writing.then(() => this.#write(events))
-    await this.#writing
+    // One write at a time, and one after it: while the database is slow, events wait where the cap counts them.
+    if (this.#waiting.length > 0 && !this.#isQueued) {
+      this.#isQueued = true
+      this.#written = this.#written.then(() => this.#write())
+    }
+    return this.#written
   }
 
-  async #write(events: readonly NewTokenEvent[]): Promise<void> {
+  async #write(): Promise<void> {
+    this.#isQueued = false
+    const events = this.#waiting
+    this.#waiting = []
     try {
       await this.#database.transaction(sql => insertTokenEvents(sql, events))
     } catch (error) {
