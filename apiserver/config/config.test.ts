@@ -10,7 +10,14 @@ describe('the API server’s configuration', () => {
     assert.equal(config.publicUrl, '')
     assert.equal(config.publicSignup, false)
     assert.equal(config.plan.caps.environmentsPerProject, undefined)
-    assert.equal(config.limits.requestsPerMinute, 3000)
+    assert.deepEqual(config.limits, {
+      requestsPerMinute: 3000,
+      mutationsPerMinute: 1000,
+      connectionReadsPerMinute: 30,
+      verificationsPerMinute: 6,
+      anonymousPerMinute: 60,
+      burst: 500,
+    })
   })
 
   it('describes every variable', () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
+import { tokenKindOf } from '../../lib/credentials/token.ts'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { processPlace, startApiProcess } from '../../testkit/api-process.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
@@ -7,6 +9,14 @@ import { type ApiTeam, at, created, makeTeam, ORG, PROJECT } from '../../testkit
 import { REPLICAS } from '../../testkit/full.ts'
 import { makeUser } from '../commands/make-user.ts'
 import type { CreatedToken, TokenEventRecord } from '../contract/account-tokens.ts'
+
+const BASE_62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** What ends a token, as anybody can compute it: no secret goes into it. */
+const checksumOf = (body: string): string => {
+  let text = ''
+  for (let rest = crc32(body); text.length < 6; rest = Math.floor(rest / 62)) text = BASE_62.charAt(rest % 62) + text
+  return text
+}
 
 describe('agents’ tokens', () => {
   let api: TestApiServer
@@ -92,6 +102,23 @@ describe('agents’ tokens', () => {
     assert.notEqual(changed, made.token)
     assert.equal((await new ApiClient(api.url, changed).call('listOrganizations')).status, 401)
   })
+
+  for (const [what, was, now] of [
+    ['scope', '.read.', '.admin.'],
+    ['end', /exp-\d{8}/, 'exp-20991231'],
+  ] as const)
+    it(`are known by their digest: another ${what} in their text is refused also with the checksum of that text`, async () => {
+      const made = await make({ scopes: ['org:acme:read'] })
+      const body = made.token.replace(was, now).slice(0, -6)
+      const forged = body + checksumOf(body)
+      assert.notEqual(forged, made.token)
+      assert.equal(made.token.slice(0, -6) + checksumOf(made.token.slice(0, -6)), made.token)
+      // It comes past the gate that looks at nothing but the text.
+      assert.equal(tokenKindOf(forged), 'agent')
+      const refused = await new ApiClient(api.url, forged).call('listOrganizations')
+      assert.deepEqual([refused.status, refused.body.code], [401, 'invalid_token'])
+      assert.equal((await new ApiClient(api.url, made.token).call('listOrganizations')).status, 200)
+    })
 
   it('may do what their scopes and the role of their user both allow, at each call', async () => {
     const made = await make({ scopes: ['org:acme:admin'] }, team.developer)

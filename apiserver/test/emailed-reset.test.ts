@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { fromAnywhere, type LoginWorld, startLoginWorld } from '../../testkit/login-world.ts'
+import { shownOf } from '../../testkit/shown-answer.ts'
 import { signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 
 const NEW_PASSWORD = 'seven wet stones at the pier'
@@ -45,7 +46,7 @@ describe('a new password by mail', () => {
     await rows('update users set disabled_at = now() where user_id = $1', [disabled.userId])
     const answers = []
     for (const email of [bob.email, disabled.email, 'nobody@example.com']) answers.push(await request(email))
-    assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1)
+    assert.equal(new Set(answers.map(shownOf)).size, 1, answers.map(shownOf).join('\n'))
     const first = /svc_rst_\w+/.exec((await world.nextLetter(bob.email)).text)![0]
     // Within the minute nothing changes.
     assert.equal((await request(bob.email, 1)).status, 202)
@@ -61,6 +62,27 @@ describe('a new password by mail', () => {
     )
     assert.equal(world.relay.letters.filter(({ to }) => to === bob.email).length, 2)
     assert.ok(world.relay.letters.every(({ to }) => to !== disabled.email))
+  })
+
+  it('is asked for five times in five minutes, by a client who is told, and for an address where nobody is', async () => {
+    const from = fromAnywhere()
+    const ask = (n: number) =>
+      world.replicas[n % 2]!.call('requestPasswordReset', { body: { email: `stranger${n}@example.com` }, ...from })
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => ask(n)))
+    const told = answers.filter(({ status }) => status === 429)
+    assert.deepEqual([told.length, answers.length - told.length], [3, 5])
+    for (const { body, headers } of told) {
+      const seconds = Number(headers.get('retry-after'))
+      assert.ok(body.code === 'mail_rate_limited' && seconds > 290 && seconds <= 300, `${seconds} s`)
+    }
+    const cleo = await world.api.makeCaller('Cleo')
+    for (let i = 0; i < 7; i++) {
+      assert.equal((await request(cleo.email, i % 2)).status, 202)
+      await world.pass(20)
+    }
+    await world.mailIsOut()
+    // At 0 and 60 s; the fifth request was at 80 s, and the next two found no room.
+    assert.equal(world.relay.letters.filter(({ to }) => to === cleo.email).length, 2)
   })
 
   it('keeps its token nowhere', async () => {

@@ -6,6 +6,7 @@ import { type ApiTeam, makeTeam, ORG } from '../../testkit/api-team.ts'
 import { REPLICAS, sized } from '../../testkit/full.ts'
 import { CONSOLE_URL, fromAnywhere, type LoginWorld, startLoginWorld } from '../../testkit/login-world.ts'
 import type { ReceivedLetter } from '../../testkit/mail-servers.ts'
+import { shownOf } from '../../testkit/shown-answer.ts'
 import { signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 
 const tokenIn = ({ text }: ReceivedLetter): string => {
@@ -104,6 +105,25 @@ describe('an invitation', () => {
       (await world.api.nobody.call('acceptInvitation', { body, headers: { Authorization: 'Bearer junk' } })).status,
       401,
     )
+  })
+
+  it('is answered alike for whoever has the address: an admin learns nothing of who has an account', async () => {
+    const disabled = await world.api.makeCaller('disabled')
+    await rows('update users set disabled_at = now() where user_id = $1', [disabled.userId])
+    const answers = []
+    for (const email of [fresh(), (await world.api.makeCaller('known')).email, disabled.email]) {
+      const answer = await invite(email)
+      assert.equal(answer.status, 201, answer.text)
+      const { invitation_id, created_at, expires_at } = answer.body
+      // What differs between any two, of one length each but for the address.
+      const own = [invitation_id, email, created_at, expires_at].map(String)
+      const text = own.reduce((rest, value) => rest.replaceAll(value, '…'), answer.text)
+      const headers = new Headers([...answer.headers].filter(([name]) => name !== 'content-length'))
+      answers.push({ status: answer.status, text, headers })
+      assert.equal(Number(answer.headers.get('content-length')), Buffer.byteLength(answer.text))
+    }
+    assert.equal(new Set(answers.map(shownOf)).size, 1, answers.map(shownOf).join('\n'))
+    assert.ok(answers[0]?.text.includes('…'))
   })
 
   it('to an address without an account is nobody’s who is signed in as somebody else', async () => {

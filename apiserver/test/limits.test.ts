@@ -4,6 +4,7 @@ import { type ErrorCode } from '../../lib/errors/codes.ts'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { type ApiTeam, at, makeTeam, ORG } from '../../testkit/api-team.ts'
+import { apiServerConfig } from '../config/config.ts'
 
 describe('request limits', () => {
   let api: TestApiServer
@@ -42,6 +43,19 @@ describe('request limits', () => {
     assert.equal((await caller.call('listTokens')).status, 200, 'reads go on')
     assert.equal((await team.admin.call('createToken', { body: { name: 'mine' } })).status, 201, 'others go on')
     assert.match(await api.registry.metrics(), /svc_http_rate_limited_total\{policy="mutations"\} [1-9]/)
+  })
+
+  it('a refusal is among the last requests of an agent’s token', async () => {
+    const made = await team.developer.call('createToken', { body: { name: 'busy agent', scopes: ['read'] } })
+    const agent = new ApiClient(api.url, made.body.token)
+    const statuses: number[] = []
+    while (!statuses.includes(429)) statuses.push((await agent.call('createToken', { body: {} })).status)
+    const { events } = (await team.developer.call('listTokenEvents', { params: { token: made.body.id } })).body
+    assert.deepEqual(
+      events.map(({ status }) => status),
+      statuses.toReversed(),
+    )
+    assert.deepEqual([events[0]?.method, events[0]?.path, events[0]?.status], ['POST', '/v1/account/tokens', 429])
   })
 
   it('reads of connections are few', async () => {
@@ -117,5 +131,44 @@ describe('request limits', () => {
       answers.map(({ status }) => status),
       [200, 200],
     )
+  })
+})
+
+describe('request limits as they are when nobody sets them', () => {
+  let api: TestApiServer
+  let team: ApiTeam
+  before(async () => {
+    api = await startTestApiServer({ operator: false, config: { limits: apiServerConfig({}).limits } })
+    team = await makeTeam(api)
+  })
+  after(() => api.stop())
+
+  const policyOf = ({ headers }: { readonly headers: Headers }): string => headers.get('ratelimit-policy') ?? ''
+  const leftOf = ({ headers }: { readonly headers: Headers }): readonly number[] =>
+    [...(headers.get('ratelimit') ?? '').matchAll(/r=(\d+)/g)].map(([, left]) => Number(left))
+
+  it('are 3,000 requests a minute of a credential, 1,000 of them changes, 500 at once', async () => {
+    const read = await team.viewer.call('listTokens')
+    assert.deepEqual([policyOf(read), leftOf(read)], ['"default";q=3000;w=60', [499]])
+    const fresh = await api.makeCaller('fresh')
+    const change = await fresh.call('createToken', { body: {} })
+    assert.deepEqual([policyOf(change), leftOf(change)], ['"default";q=3000;w=60, "mutations";q=1000;w=60', [499, 499]])
+  })
+
+  it('are 30 reads of connections', async () => {
+    const params = at('nothing')
+    const answers = []
+    for (let i = 0; i < 31; i++) answers.push(await team.developer.call('getConnection', { params }))
+    assert.match(policyOf(answers[0]!), /, "connection";q=30;w=60$/)
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [...Array<number>(30).fill(404), 429],
+    )
+  })
+
+  it('are 60 requests without a valid credential of an address', async () => {
+    const statuses: number[] = []
+    for (let i = 0; i < 61; i++) statuses.push((await api.nobody.call('listTokens')).status)
+    assert.deepEqual(statuses, [...Array<number>(60).fill(401), 429])
   })
 })
