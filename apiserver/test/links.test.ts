@@ -1,7 +1,10 @@
 /** Links in answers where nobody said under which URL people reach the service, as on a single box just started. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { makeTeam, ORG } from '../../testkit/api-team.ts'
+import { CONSOLE_URL, startLoginWorld } from '../../testkit/login-world.ts'
+import { sendBytes } from '../../testkit/raw-http.ts'
 import { signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 import { DEVICE_GRANT } from '../contract/device-flow.ts'
 
@@ -51,6 +54,60 @@ describe('links', () => {
       assert.equal(new URL(told.body.verification_uri).origin, api.url.replace('0.0.0.0', '127.0.0.1'))
     } finally {
       await api.stop()
+    }
+  })
+
+  it('lead to the console, in letters and answers, whichever host a request says that it came to', async () => {
+    const world = await startLoginWorld()
+    const { api } = world
+    const { owner, viewer } = await makeTeam(api)
+    const { token } = await signInAs(api, owner)
+    const forged = async (path: string, body: object, bearer?: string): Promise<string> => {
+      const text = JSON.stringify(body)
+      const head = [
+        `POST ${path} HTTP/1.1`,
+        'Host: evil.example',
+        'X-Forwarded-Host: evil.example',
+        'X-Forwarded-Proto: https',
+        'X-Forwarded-Server: evil.example',
+        'X-Original-Host: evil.example',
+        'Forwarded: host=evil.example;proto=https',
+        'Origin: https://evil.example',
+        'Referer: https://evil.example/',
+        'Content-Type: application/json',
+        `Idempotency-Key: ${randomUUID()}`,
+        ...(bearer === undefined ? [] : [`Authorization: Bearer ${bearer}`]),
+        `Content-Length: ${Buffer.byteLength(text)}`,
+        'Connection: close',
+      ]
+      const answer = await sendBytes(api.url, `${head.join('\r\n')}\r\n\r\n${text}`)
+      assert.ok(answer.status >= 200 && answer.status < 300, `${path}: ${answer.status} ${answer.text}`)
+      return JSON.stringify([answer.text, ...answer.headers])
+    }
+    try {
+      const reset = { email: viewer.email, admin_password: TEST_PASSWORD }
+      const answers = [
+        await forged('/v1/auth/device/code', { client_name: 'coder' }),
+        await forged('/v1/auth/builtin/password-resets', reset, token),
+        await forged('/v1/account/tokens', { name: 'coder', scopes: ['read'] }, owner.token),
+      ]
+      const { email } = viewer
+      const letters = []
+      for (const path of ['password-resets/request', 'magic-link/request']) {
+        answers.push(await forged(`/v1/auth/builtin/${path}`, { email }))
+        letters.push(await world.nextLetter(email))
+      }
+      const guest = { email: 'guest@example.com', role: 'viewer' }
+      answers.push(await forged(`/v1/organizations/${ORG}/invitations`, guest, owner.token))
+      letters.push(await world.nextLetter(guest.email))
+      for (const answer of answers) assert.ok(!answer.includes('evil'), answer)
+      for (const { subject, text, html } of letters) {
+        assert.ok(!`${subject} ${text} ${html}`.includes('evil'), text)
+        const links = [...`${text} ${html}`.matchAll(/https?:\/\/[^/\s"]+/g)].map(([origin]) => origin)
+        assert.deepEqual([...new Set(links)], [CONSOLE_URL])
+      }
+    } finally {
+      await world.stop()
     }
   })
 })

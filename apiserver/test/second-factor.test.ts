@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import pg from 'pg'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { type ApiCaller, startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { REPLICAS } from '../../testkit/full.ts'
@@ -106,6 +107,32 @@ describe('a second factor', () => {
       [session.user.user_id],
     )
     assert.equal(types.length, 2)
+  })
+
+  it('keeps a recovery code that was given in a sign-in which came to nothing', async () => {
+    const { caller, recoveryCodes } = await enrolled('Dora')
+    const [code = ''] = recoveryCodes
+    const token = await tokenOf(caller)
+    const owner = new pg.Client({ connectionString: api.plane.url('svc_owner') })
+    await owner.connect()
+    try {
+      // The last that a sign-in writes, long after the code was taken.
+      await owner.query(
+        `create function fail() returns trigger language plpgsql as $$ begin raise 'no disk is left'; end $$`,
+      )
+      await owner.query('create trigger fail before insert on sessions for each row execute function fail()')
+      for (const attempt of [
+        () => signIn(caller, { recovery_code: code }),
+        () => secondStep(token, { recovery_code: code }),
+      ])
+        assert.equal((await attempt()).status, 500)
+      await owner.query('drop function fail() cascade')
+    } finally {
+      await owner.end()
+    }
+    const whole = await secondStep(token, { recovery_code: code })
+    assert.deepEqual([whole.status, whole.body.recovery_codes_remaining], [200, 9])
+    assert.equal((await signIn(caller, { recovery_code: code })).body.code, 'invalid_mfa_code')
   })
 
   it('has a token that five tries or five minutes end, and that is no session', async () => {
