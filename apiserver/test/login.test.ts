@@ -153,6 +153,35 @@ describe('the login', () => {
     )
   })
 
+  it('lets thirty right ones in at the same moment, from as many addresses at two replicas: they lock nobody out', async () => {
+    const replica = new ApiClient(await api.startReplica())
+    const max = await api.makeCaller('Max')
+    await givePassword(api, max.userId)
+    const body = { email: max.email, password: TEST_PASSWORD }
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? api.nobody : replica).call('signIn', { body, ...from() })),
+    )
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      Array(30).fill(200),
+    )
+    assert.deepEqual(await failures(max.userId), [])
+    assert.equal((await signIn(max.email, TEST_PASSWORD)).status, 200)
+  })
+
+  it('takes a password however often it is proved again: being right is no failure, and forgives none', async () => {
+    const ned = await api.makeCaller('Ned')
+    const { client } = await signInAs(api, ned)
+    const prove = (password: string) => client.call('beginTotp', { body: { password }, ...from() })
+    for (let i = 0; i < 9; i++) assert.equal((await prove(`wrong ${i}`)).status, 401)
+    const proofs = await Promise.all(Array.from({ length: 12 }, () => prove(TEST_PASSWORD)))
+    assert.ok(proofs.every(({ status }) => status === 200))
+    assert.deepEqual(await failures(ned.userId), Array(9).fill('sign_in_failed'))
+    assert.equal((await prove('wrong password!')).status, 401)
+    assert.equal((await prove(TEST_PASSWORD)).body.code, 'invalid_credentials')
+    assert.equal((await failures(ned.userId))[9], 'locked')
+  })
+
   it('lets an address try twenty times in five minutes, on all replicas together', async () => {
     const replica = new ApiClient(await api.startReplica())
     const body = { email: 'someone@example.com', password: 'wrong password!' }

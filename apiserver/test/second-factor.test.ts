@@ -160,6 +160,19 @@ describe('a second factor', () => {
     assert.equal((await signIn(caller)).body.code, 'invalid_credentials', 'the tenth wrong password locked it')
   })
 
+  it('is taken of all who are right at the same moment, on two replicas, after nine wrong codes too', async () => {
+    const { caller, session, secret, recoveryCodes } = await enrolled('Kim')
+    for (let i = 0; i < 9; i++) await signIn(caller, { totp_code: wrong(secret) })
+    const answers = await Promise.all(
+      recoveryCodes.map((code, i) => signIn(caller, { recovery_code: code }, i % 2 === 0 ? api.nobody : replica)),
+    )
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      recoveryCodes.map(() => 200),
+    )
+    assert.equal((await session.client.call('getMfa')).body.recovery_codes_remaining, 0)
+  })
+
   it('is removed, and its recovery codes renewed, with the password and a code', async () => {
     const { caller, session, secret, recoveryCodes } = await enrolled('Fay')
     const other = await signIn(caller, { recovery_code: recoveryCodes[0] })

@@ -170,6 +170,15 @@ export const BUGS: readonly Bug[] = [
     ],
   ),
   ...inFile(
+    'apiserver/store/login/sign-in-failures.ts',
+    ['a right guess gets past the lock', '$5 and coalesce(locked_until <= now(), true) as passes', '$5 as passes'],
+    [
+      'right passwords lock their account',
+      `const STAYS = 'f.locked_until > now() or $5'`,
+      `const STAYS = 'f.locked_until > now()'`,
+    ],
+  ),
+  ...inFile(
     'apiserver/store/tokens.ts',
     [
       'anybody’s token can be revoked',

@@ -4,7 +4,7 @@ import { insertAccountEvent } from '../../store/audit.ts'
 import { type AttemptLimit, countAttempt, giveBackAttempt } from '../../store/login/attempts.ts'
 import { knowsAddress } from '../../store/login/known-addresses.ts'
 import { findAccount, findSignInAccount, type SignInAccount } from '../../store/login/passwords.ts'
-import { type ReservedAttempt, reserveFailure, takeBackFailure } from '../../store/login/sign-in-failures.ts'
+import { countFailures, judgePassword } from '../../store/login/sign-in-failures.ts'
 import { together } from '../../store/sql.ts'
 import type { Call, OpenCall } from '../call.ts'
 import { visitMetadata } from './begin-session.ts'
@@ -25,7 +25,6 @@ export const tooManySignIns = (retryAfterSeconds: number): DomainError =>
 
 interface Counted {
   readonly account: SignInAccount | undefined
-  readonly attempt: ReservedAttempt
   /**
    * Who is served first: 0 where the account signed in from before, else what its client address and it failed lately and one
    * more; half of that less for who was turned away and came again as told.
@@ -33,11 +32,8 @@ interface Counted {
   readonly rank: number
 }
 
-/** An account whose password was given. Its attempt still counts as failed: take it back, or clear all. */
-export interface CheckedAccount {
-  readonly account: SignInAccount & { readonly hash: string; readonly passwordChangedAt: Date }
-  readonly attempt: ReservedAttempt
-}
+/** An account whose password was given. */
+export type CheckedAccount = SignInAccount & { readonly hash: string; readonly passwordChangedAt: Date }
 
 /** An address from which somebody signed in before may try so often until it is a stranger's. */
 const KNOWN_TRIES = 5
@@ -69,7 +65,7 @@ const enterQueue = async (
   throw hasher.turnAway()
 }
 
-/** Counts the attempt as failed before anything is compared, whether there is an account or not. */
+/** Counts the attempt of its client address before anything is compared, whether there is an account or not. */
 const countFirst = (
   deps: LoginDependencies,
   call: OpenCall,
@@ -80,54 +76,61 @@ const countFirst = (
     const address = await countAttempt(sql, SIGN_IN_ATTEMPTS, call.clientKey)
     // Not thrown: what was counted has to be kept.
     if (!address.allowed) return tooManySignIns(address.retryAfterSeconds)
-    const [attempt, account, isKnown] = await together(
-      reserveFailure(sql, email, deps.settings.lockout),
+    const [failures, account, isKnown] = await together(
+      countFailures(sql, email, deps.settings.lockout),
       findSignInAccount(sql, email),
       knowsAddress(sql, email, call.clientKey),
     )
-    const counted = Math.max(address.count + attempt.failures - 1, triesOf(before))
-    return { account, attempt, rank: isKnown ? 0 : rankOf(counted, before) }
+    const counted = Math.max(address.count + failures, triesOf(before))
+    return { account, rank: isKnown ? 0 : rankOf(counted, before) }
   })
 
-const refuse = async (
+/** A password that nobody had time to look at is no attempt of its address. */
+const compare = async (
+  deps: LoginDependencies,
+  { clientKey }: OpenCall,
+  email: string,
+  password: string,
+  { account, rank }: Counted,
+): Promise<boolean> => {
+  try {
+    return await deps.hasher.fits(password, account?.hash ?? undefined, rank)
+  } catch (error) {
+    deps.tries.turnAway(clientKey, email)
+    await deps.database.transaction(sql => giveBackAttempt(sql, SIGN_IN_ATTEMPTS.bucket, clientKey))
+    throw error
+  }
+}
+
+/**
+ * Whether what was compared may be told, in a transaction of its own: what a sign-in does next waits for others who change the
+ * account, and they for its failures.
+ */
+const judge = (
   deps: LoginDependencies,
   call: OpenCall,
   email: string,
-  { account, attempt }: Counted,
-): Promise<never> => {
-  await deps.database.transaction(async sql => {
+  account: SignInAccount | undefined,
+  isRight: boolean,
+): Promise<boolean> =>
+  deps.database.transaction(async sql => {
+    const { passes, locks } = await judgePassword(sql, email, isRight, deps.settings.lockout)
+    if (passes) return true
     // One event either way: the one that locks says that too.
     await insertAccountEvent(sql, {
-      type: attempt.locks ? 'locked' : 'sign_in_failed',
+      type: locks ? 'locked' : 'sign_in_failed',
       userId: account?.userId ?? null,
       email,
       clientIp: call.clientIp,
       userAgent: call.userAgent,
       metadata: visitMetadata(call),
     })
+    return false
   })
-  throw invalidCredentials()
-}
 
-/** A password that nobody had time to look at is no failure, nor an attempt of its address. */
-const compare = async (
-  deps: LoginDependencies,
-  { clientKey }: OpenCall,
-  email: string,
-  password: string,
-  { account, attempt, rank }: Counted,
-): Promise<boolean> => {
-  try {
-    return await deps.hasher.fits(password, account?.hash ?? undefined, rank)
-  } catch (error) {
-    deps.tries.turnAway(clientKey, email)
-    await deps.database.transaction(async sql => {
-      await giveBackAttempt(sql, SIGN_IN_ATTEMPTS.bucket, clientKey)
-      await takeBackFailure(sql, email, attempt)
-    })
-    throw error
-  }
-}
+/** What it takes to sign in with a password that fits. */
+const maySignIn = (account: SignInAccount | undefined): account is CheckedAccount =>
+  account?.hash != null && account.passwordChangedAt !== null && account.disabledAt === null
 
 /**
  * Checks a password. Whatever is wrong, the answer, the work and the number of statements are the same.
@@ -141,29 +144,21 @@ export const checkPassword = async (
 ): Promise<CheckedAccount> => {
   const counted = await countFirst(deps, call, email, await enterQueue(deps, call, email))
   if (counted instanceof DomainError) throw counted
-  const { account, attempt } = counted
+  const { account } = counted
   const fits = await compare(deps, call, email, password, counted)
-  if (!fits || account?.hash == null || account.passwordChangedAt === null) return refuse(deps, call, email, counted)
-  if (account.disabledAt !== null || attempt.locked) return refuse(deps, call, email, counted)
+  const passes = await judge(deps, call, email, account, fits && maySignIn(account))
+  if (!passes || !maySignIn(account)) throw invalidCredentials()
   deps.tries.takeBack(call.clientKey, email)
-  const { hash, passwordChangedAt } = account
-  return { account: { ...account, hash, passwordChangedAt }, attempt }
+  return account
 }
 
 /**
  * Asks whoever is signed in for their password again: a wrong one counts like a failed sign-in.
  * @throws DomainError `invalid_credentials`, `sign_in_rate_limited`, `login_busy`
  */
-export const provePassword = async (
-  deps: LoginDependencies,
-  call: Call,
-  password: string,
-): Promise<CheckedAccount['account']> => {
+export const provePassword = async (deps: LoginDependencies, call: Call, password: string): Promise<CheckedAccount> => {
   const own = await findAccount(deps.database, sessionUser(call))
   // Without an address there is no password either.
   if (own?.email == null) throw invalidCredentials()
-  const { email } = own
-  const { account, attempt } = await checkPassword(deps, call, email, password)
-  await deps.database.transaction(sql => takeBackFailure(sql, email, attempt))
-  return account
+  return checkPassword(deps, call, own.email, password)
 }

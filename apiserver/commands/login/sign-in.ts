@@ -3,7 +3,7 @@ import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { SignedIn } from '../../contract/login/people.ts'
 import type { SignInBody } from '../../contract/login/sessions.ts'
 import { holdPassword, replaceHash } from '../../store/login/passwords.ts'
-import { clearFailures, takeBackFailure } from '../../store/login/sign-in-failures.ts'
+import { clearFailures } from '../../store/login/sign-in-failures.ts'
 import type { OpenCall, Reply } from '../call.ts'
 import { beginSession } from './begin-session.ts'
 import { checkPassword, invalidCredentials } from './check-password.ts'
@@ -30,16 +30,13 @@ export const signIn = async (
   call: OpenCall,
   { email, password, ...proof }: SignInBody,
 ): Promise<Reply<200, SignedIn>> => {
-  const { account, attempt } = await checkPassword(deps, call, email, password)
+  const account = await checkPassword(deps, call, email, password)
   const body = await deps.database.transaction(async sql => {
     // Changed between the check and now: this one is the old password.
     if (!(await holdPassword(sql, account.userId, account.passwordChangedAt))) throw invalidCredentials()
     const factor = await askFactor(sql, deps, call, account.userId, 'password', proof)
-    if (factor instanceof DomainError) {
-      // The password was right, but what went wrong before it stands.
-      await takeBackFailure(sql, email, attempt)
-      return factor
-    }
+    // The password was right, but what went wrong before it stands.
+    if (factor instanceof DomainError) return factor
     await clearFailures(sql, email)
     return beginSession(sql, deps.settings, call, account, 'password', { factor })
   })

@@ -1,6 +1,8 @@
 /**
- * Failed passwords of an address and the lock that follows, alike for addresses with and without an account. An attempt
- * counts as failed before it is judged and is taken back when it succeeds: attempts at the same moment count each.
+ * Failed passwords of an address and the lock that follows, alike for addresses with and without an account. A password counts
+ * in the statement that says whether its answer may be told, after it was compared and not before: however many are compared
+ * at the same moment, on however many replicas, nobody learns anything of more wrong ones than lock, and right ones lock
+ * nobody out. Of one whose process ended before that, nobody was told anything: it counts for nothing.
  */
 import { createHash } from 'node:crypto'
 import type { Sql } from '../sql.ts'
@@ -12,51 +14,49 @@ export interface LockoutSettings {
   readonly lockoutSeconds: number
 }
 
-/** An attempt that counts as failed until it is taken back. */
-export interface ReservedAttempt {
-  /** It was locked before this attempt. */
-  readonly locked: boolean
-  /** This attempt locks it, unless it is taken back. */
+/** What became of a password that was compared. */
+export interface JudgedPassword {
+  /** It is right, and nothing keeps that from being told. */
+  readonly passes: boolean
+  /** It is the failure that locks. */
   readonly locks: boolean
-  /** Failures in the window, this one among them. */
-  readonly failures: number
-  /** Names this attempt, to take it back. */
-  readonly at: string
 }
 
 const keyOf = (email: string): Buffer => createHash('sha256').update(email).digest()
 
+const COUNT = `select (select count(*)::int from unnest(f.failed) h where h > now() - make_interval(secs => $2)) as n
+  from sign_in_failures f where f.account_key = $1`
+/** Failures of an address, in lower case, in the window. */
+export const countFailures = async (sql: Sql, email: string, { windowSeconds }: LockoutSettings): Promise<number> =>
+  (await sql.row<{ n: number }>(COUNT, [keyOf(email), windowSeconds]))?.n ?? 0
+
 const RECENT = `(select coalesce(array_agg(h order by h), '{}') from unnest(f.failed) h where h > now() - make_interval(secs => $3))`
-const LOCKED = 'f.locked_until > now()'
-const RESERVE = `insert into sign_in_failures as f (account_key, failed, locked_at, locked_until, expires_at)
-  values ($1, array[now()], case when $2 <= 1 then now() end, case when $2 <= 1 then now() + make_interval(secs => $4) end,
-    now() + make_interval(secs => $3 + $4))
+/** Nothing more counts: what is locked is not locked for longer by guessing on. */
+const STAYS = 'f.locked_until > now() or $5'
+const JUDGE = `insert into sign_in_failures as f (account_key, failed, locked_at, locked_until, expires_at)
+  values ($1, case when $5::boolean then '{}' else array[now()] end, case when $2 <= 1 and not $5 then now() end,
+    case when $2 <= 1 and not $5 then now() + make_interval(secs => $4) end, now() + make_interval(secs => $3 + $4))
   on conflict (account_key) do update set
-    failed = case when ${LOCKED} then f.failed else ${RECENT} || now() end,
-    locked_at = case when ${LOCKED} then f.locked_at when cardinality(${RECENT}) + 1 >= $2 then now() end,
-    locked_until = case when ${LOCKED} then f.locked_until
+    failed = case when ${STAYS} then f.failed else ${RECENT} || now() end,
+    locked_at = case when ${STAYS} then f.locked_at when cardinality(${RECENT}) + 1 >= $2 then now() end,
+    locked_until = case when ${STAYS} then f.locked_until
       when cardinality(${RECENT}) + 1 >= $2 then now() + make_interval(secs => $4) end,
     expires_at = now() + make_interval(secs => $3 + $4)
-  returning locked_at is not null and locked_at < now() as locked, locked_at is not null and locked_at = now() as locks,
-    cardinality(failed) as failures, now()::text as at`
-/** Counts a failure of an address, in lower case. A locked one is not counted, so that guessing does not prolong the lock. */
-export const reserveFailure = async (
+  returning $5 and coalesce(locked_until <= now(), true) as passes, not $5 and coalesce(locked_at = now(), false) as locks`
+/**
+ * Judges a password of an address, in lower case, that was compared and is right or wrong: one after another, since the row
+ * stays locked until the transaction ends. One statement for all, so that a right one costs behind a lock what a wrong one does.
+ */
+export const judgePassword = async (
   sql: Sql,
   email: string,
+  isRight: boolean,
   { maxFailures, windowSeconds, lockoutSeconds }: LockoutSettings,
-): Promise<ReservedAttempt> => {
-  const row = await sql.row<ReservedAttempt>(RESERVE, [keyOf(email), maxFailures, windowSeconds, lockoutSeconds])
-  if (row === undefined) throw new Error('An attempt was not counted')
+): Promise<JudgedPassword> => {
+  const values = [keyOf(email), maxFailures, windowSeconds, lockoutSeconds, isRight]
+  const row = await sql.row<JudgedPassword>(JUDGE, values)
+  if (row === undefined) throw new Error('A password was not judged')
   return row
-}
-
-const TAKE_BACK = `update sign_in_failures set failed = array_remove(failed, $2::timestamptz),
-    locked_until = case when locked_at = $2::timestamptz then null else locked_until end,
-    locked_at = case when locked_at = $2::timestamptz then null else locked_at end
-  where account_key = $1`
-/** The attempt was no failure; those before it stand. */
-export const takeBackFailure = async (sql: Sql, email: string, attempt: ReservedAttempt): Promise<void> => {
-  await sql.rows(TAKE_BACK, [keyOf(email), attempt.at])
 }
 
 const CLEAR = 'delete from sign_in_failures where account_key = $1'
