@@ -65,6 +65,36 @@ describe('the API server’s configuration', () => {
       )
     })
 
+  describe('of the first administrator', () => {
+    const hashOf = (cost: string) =>
+      `$argon2id$v=19$${cost}$Ebv8V0/fZiDz8OuDGvsCiQ$BashT8msMmS+SVIrRlOEPX1p+tqQiRdViHV0vC728kg`
+    const configured = (hash: string) =>
+      apiServerConfig({ SERVICE_ADMIN_EMAIL: 'Root@example.com', SERVICE_ADMIN_PASSWORD_HASH: hash }).administrator
+
+    it('takes a hash of the cost of all others', () => {
+      const passwordHash = hashOf('m=19456,t=2,p=1')
+      assert.deepEqual(configured(passwordHash), { email: 'root@example.com', passwordHash })
+    })
+
+    for (const [what, hash] of [
+      ['costs more memory', hashOf('m=262144,t=2,p=1')],
+      ['costs more passes', hashOf('m=19456,t=3,p=1')],
+      ['has more lanes', hashOf('m=19456,t=2,p=2')],
+      ['costs less', hashOf('m=12288,t=3,p=1')],
+      ['is of another kind', hashOf('m=19456,t=2,p=1').replace('argon2id', 'argon2i')],
+      ['is a password', 'seven wet stones at the pier'],
+    ] as const)
+      it(`refuses one that ${what}: it names the variable, what is expected and the command that makes one, and never shows it`, () => {
+        assert.throws(
+          () => configured(hash),
+          (error: unknown) =>
+            error instanceof ConfigError &&
+            /SERVICE_ADMIN_PASSWORD_HASH.* m=19456,t=2,p=1.* node apiserver\/hash-password\.ts /.test(error.message) &&
+            !error.message.includes(hash),
+        )
+      })
+  })
+
   describe('of mail', () => {
     const CONSOLE = { SERVICE_CONSOLE_URL: 'https://console.example.com/' }
     const RELAY = {

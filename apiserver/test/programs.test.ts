@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { verify } from '@node-rs/argon2'
 import pg from 'pg'
 import { ended } from '../../testkit/kubernetes/kubectl.ts'
 import { testCluster } from '../../testkit/postgres.ts'
+import { programEnvironment } from '../../testkit/program-environment.ts'
+import { apiServerConfig } from '../config/config.ts'
 
 const program = (name: string): string => new URL(`../${name}.ts`, import.meta.url).pathname
 
@@ -90,6 +94,33 @@ describe('the programs beside the API server', function () {
       const { code, stdout, stderr: error } = await run('disable-user', environment, ...args)
       assert.deepEqual([code, stdout], [1, ''])
       assert.match(error, said)
+    }
+  })
+
+  it('hash-password makes of standard input a hash that is the configured administrator’s, and says what no password may be', async () => {
+    const hashOf = (typed: string) =>
+      new Promise<{ code: number; stdout: string; stderr: string }>(resolve => {
+        const child = execFile(
+          process.execPath,
+          [program('hash-password')],
+          { env: programEnvironment() },
+          (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+        )
+        child.stdin?.end(typed)
+      })
+    const { code, stdout, stderr } = await hashOf('seven wet stones at the pier\n')
+    assert.deepEqual([code, stderr], [0, ''])
+    const hash = stdout.trimEnd()
+    assert.equal(await verify(hash, 'seven wet stones at the pier'), true)
+    const settings = { SERVICE_ADMIN_EMAIL: 'root@example.com', SERVICE_ADMIN_PASSWORD_HASH: hash }
+    assert.equal(apiServerConfig(settings).administrator.passwordHash, hash)
+    for (const [typed, said] of [
+      ['\n', /^usage: /],
+      ['short', /^Cannot hash this password: it must have at least 12 characters\n$/],
+    ] as const) {
+      const refused = await hashOf(typed)
+      assert.deepEqual([refused.code, refused.stdout], [1, ''])
+      assert.match(refused.stderr, said)
     }
   })
 

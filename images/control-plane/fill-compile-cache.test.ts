@@ -14,6 +14,7 @@ describe('the compile cache of the image', () => {
     assert.equal(status, 0, stderr)
     const commands = [
       'apiserver/disable-user',
+      'apiserver/hash-password',
       'apiserver/main',
       'apiserver/migrate',
       'apiserver/new-user',

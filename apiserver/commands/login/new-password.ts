@@ -9,7 +9,8 @@ import { listOrganizations } from '../../store/organizations.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { LoginDependencies } from './dependencies.ts'
 
-const SENTENCES: Readonly<Record<PasswordFault, string>> = {
+/** What is wrong with a password, as the end of a sentence about it. */
+export const PASSWORD_FAULTS: Readonly<Record<PasswordFault, string>> = {
   too_short: 'must have at least 12 characters',
   too_long: 'must have at most 1,024 characters',
   invalid_text: 'must not contain NUL or unpaired surrogates',
@@ -42,7 +43,7 @@ export const hashNewPassword = async (
   const names = items.flatMap(({ organizationId, name }) => [organizationId, name])
   const fault = passwordFault(password, contextWords(email, names))
   if (fault === undefined) return hasher.hash(password)
-  const message = SENTENCES[fault]
+  const message = PASSWORD_FAULTS[fault]
   throw new DomainError('password_not_allowed', `The password ${message}`, {
     errors: [{ in: 'body', pointer: `#/${field}`, code: fault, message }],
   })
