@@ -173,6 +173,48 @@ describe('a second factor', () => {
     assert.equal((await session.client.call('getMfa')).body.recovery_codes_remaining, 0)
   })
 
+  it('is no attempt more of its client address, and passes when the address has none left; a wrong code counts', async () => {
+    const { caller, secret, recoveryCodes } = await enrolled('Lea')
+    const behind = { headers: { 'X-Forwarded-For': '203.0.113.1' } }
+    const firstStep = () =>
+      api.nobody.call('signIn', { body: { email: caller.email, password: TEST_PASSWORD }, ...behind })
+    const tokenBehind = async (): Promise<string> => {
+      const { body } = await firstStep()
+      assert.equal(body.code, 'mfa_required')
+      return String((body as unknown as Record<string, unknown>)['mfa_token'])
+    }
+    const step = async (token: string, proof: object) => {
+      const { status, body } = await api.nobody.call('signInMfa', { body: { mfa_token: token, ...proof }, ...behind })
+      return status === 200 ? 200 : body.code
+    }
+    // Of the twenty attempts ten are left after ten sign-ins in two steps.
+    for (const code of recoveryCodes) assert.equal(await step(await tokenBehind(), { recovery_code: code }), 200)
+    assert.equal(await step(await tokenBehind(), { totp_code: wrong(secret) }), 'invalid_mfa_code')
+    for (let i = 0; i < 7; i++) assert.equal(await step('svc_mfa_junk', { totp_code: '000000' }), 'invalid_token')
+    const last = await tokenBehind()
+    assert.equal((await firstStep()).body.code, 'sign_in_rate_limited')
+    assert.equal(await step('svc_mfa_junk', { totp_code: '000000' }), 'sign_in_rate_limited')
+    assert.equal(await step(last, { totp_code: codeOf(secret) }), 200)
+    // Being right gives back nothing of what counted before.
+    assert.equal((await firstStep()).body.code, 'sign_in_rate_limited')
+  })
+
+  it('guessed at from an address without an attempt left ends with its token, and counts of its account as ever', async () => {
+    const { caller, secret } = await enrolled('Mia')
+    const full = { headers: { 'X-Forwarded-For': '203.0.113.2' } }
+    const token = await tokenOf(caller)
+    const guess = (code: string) =>
+      api.nobody.call('signInMfa', { body: { mfa_token: token, totp_code: code }, ...full })
+    for (let i = 0; i < 20; i++)
+      await api.nobody.call('signInMfa', { body: { mfa_token: 'svc_mfa_junk', totp_code: '000000' }, ...full })
+    for (let i = 0; i < 5; i++) assert.equal((await guess(wrong(secret))).body.code, 'invalid_mfa_code')
+    assert.equal((await guess(codeOf(secret))).body.code, 'sign_in_rate_limited')
+    for (let i = 0; i < 5; i++)
+      assert.equal((await signIn(caller, { totp_code: wrong(secret) })).body.code, 'invalid_mfa_code')
+    const over = await signIn(caller, { totp_code: codeOf(secret) })
+    assert.deepEqual([over.status, over.body.code], [429, 'sign_in_rate_limited'])
+  })
+
   it('is removed, and its recovery codes renewed, with the password and a code', async () => {
     const { caller, session, secret, recoveryCodes } = await enrolled('Fay')
     const other = await signIn(caller, { recovery_code: recoveryCodes[0] })

@@ -3,7 +3,7 @@ import { tokenDigest } from '../../../lib/credentials/token.ts'
 import { DomainError } from '../../../lib/errors/domain-error.ts'
 import type { SignInMfaBody } from '../../contract/login/mfa.ts'
 import type { SignedIn } from '../../contract/login/people.ts'
-import { countAttempt } from '../../store/login/attempts.ts'
+import { countAttempt, takeBackAttempt } from '../../store/login/attempts.ts'
 import { findAccount } from '../../store/login/passwords.ts'
 import { countRecoveryCodes, dropMfaTokens, tryMfaToken } from '../../store/login/second-factors.ts'
 import { clearFailures } from '../../store/login/sign-in-failures.ts'
@@ -22,7 +22,8 @@ const overToken = (): DomainError =>
 export type SignedInWithFactor = SignedIn & { readonly recovery_codes_remaining: number }
 
 /**
- * The second step of a sign-in.
+ * The second step of a sign-in. Whoever has a token passed the first, which was the attempt of their client address: a right code
+ * is none more, and may come when the address has no attempt left; a wrong one counts, and so does a token that is none.
  * @throws DomainError `invalid_token`, `invalid_mfa_code`, `sign_in_rate_limited`
  */
 export const signInMfa = async (
@@ -31,15 +32,16 @@ export const signInMfa = async (
   { mfa_token: token, ...proof }: SignInMfaBody,
 ): Promise<Reply<200, SignedInWithFactor>> => {
   const { database, settings } = deps
-  const address = await database.transaction(sql => countAttempt(sql, SIGN_IN_ATTEMPTS, call.clientKey))
-  if (!address.allowed) throw tooManySignIns(address.retryAfterSeconds)
-  if (!isOneTimeToken('mfa', token)) throw overToken()
+  // Not thrown inside: what was counted has to be kept.
   const outcome = await database.transaction(async sql => {
-    const known = await tryMfaToken(sql, tokenDigest(token), MOST_TRIES)
+    const address = await countAttempt(sql, SIGN_IN_ATTEMPTS, call.clientKey)
+    const known = isOneTimeToken('mfa', token) ? await tryMfaToken(sql, tokenDigest(token), MOST_TRIES) : undefined
     const account = known && (await findAccount(sql, known.userId))
-    if (known === undefined || account === undefined || account.disabledAt !== null) return overToken()
+    if (known === undefined || account === undefined || account.disabledAt !== null)
+      return address.allowed ? overToken() : tooManySignIns(address.retryAfterSeconds)
     const passed = await passFactor(sql, deps, call, known.userId, proof)
     if (passed instanceof DomainError) return passed
+    await takeBackAttempt(sql, SIGN_IN_ATTEMPTS.bucket, call.clientKey)
     // All that wait: whoever got here has no use for them.
     await dropMfaTokens(sql, known.userId)
     if (account.email !== null) await clearFailures(sql, account.email)
