@@ -109,7 +109,7 @@ describe('the login while passwords are guessed from everywhere', function () {
       JSON.stringify(answers),
     )
     assert.ok(most < MOST_MIB, `${most} MiB`)
-    // Who is turned away costs the database nothing: not even the attempt is written.
+    // Of whoever is turned away nothing is written, not even the attempt.
     const written = (await attempts()) - before
     const sent = Object.values(answers).reduce((sum, count) => sum + count, 0)
     assert.ok(written < sent, `${written} of ${sent} were written`)

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { DomainError } from '../../../lib/errors/domain-error.ts'
 import { isCode } from '../../../testkit/assert-code.ts'
 import { callOf, type ModelAccount, modelAccount } from '../../../testkit/login-model.ts'
 import { type MailWorld, mailWorld, openCallOf, outcomeOf, quickHash } from '../../../testkit/mail-model.ts'
+import { RecentTries } from '../../auth/passwords/recent-tries.ts'
 import type { Sql } from '../../store/sql.ts'
 import type { Principal } from '../call.ts'
 import { provePassword } from './check-password.ts'
@@ -27,6 +29,23 @@ class HeldHasher {
   letGo(count = this.held): void {
     for (const go of this.#held.splice(0, count)) go()
   }
+}
+
+/** A replica whose statements are noted, by their texts. */
+const notingStatements = (
+  deps: LoginDependencies,
+): { readonly deps: LoginDependencies; readonly statements: readonly string[] } => {
+  const statements: string[] = []
+  const noting = (sql: Sql): Sql => ({
+    rows: (text, values) => (statements.push(text), sql.rows(text, values)),
+    row: (text, values) => (statements.push(text), sql.row(text, values)),
+  })
+  const { database } = deps
+  const noted = {
+    ...noting(database),
+    transaction: <T>(work: (sql: Sql) => Promise<T>) => database.transaction(sql => work(noting(sql))),
+  }
+  return { deps: { ...deps, database: noted as unknown as LoginDependencies['database'] }, statements }
 }
 
 describe('passwords at the same moment', () => {
@@ -166,21 +185,11 @@ describe('passwords at the same moment', () => {
     ]
     await judgedInOrder(locked.email, wrong(10))
     await world.deps.database.rows('update users set disabled_at = now() where user_id = $1', [disabled.userId])
-    /** The texts of all statements of a refused sign-in, in order. */
+    /** The statements of a refused sign-in, in order. */
     const statementsOf = async (email: string, password: string): Promise<readonly string[]> => {
-      const texts: string[] = []
-      const noting = (sql: Sql): Sql => ({
-        rows: (text, values) => (texts.push(text), sql.rows(text, values)),
-        row: (text, values) => (texts.push(text), sql.row(text, values)),
-      })
-      const { database } = world.deps
-      const noted = {
-        ...noting(database),
-        transaction: <T>(work: (sql: Sql) => Promise<T>) => database.transaction(sql => work(noting(sql))),
-      } as unknown as LoginDependencies['database']
-      const deps = { ...world.login[0], database: noted }
-      await assert.rejects(signIn(deps, openCallOf(), { email, password }), isCode('invalid_credentials'))
-      return texts
+      const noting = notingStatements(world.login[0])
+      await assert.rejects(signIn(noting.deps, openCallOf(), { email, password }), isCode('invalid_credentials'))
+      return noting.statements
     }
     const ofWrong = await statementsOf(fine.email, 'wrong')
     assert.equal(ofWrong.length, 6)
@@ -191,5 +200,47 @@ describe('passwords at the same moment', () => {
       [disabled.email, RIGHT],
     ] as const)
       assert.deepEqual(await statementsOf(email, password), ofWrong)
+  })
+})
+
+describe('a password that nobody will have time to look at', () => {
+  let world: MailWorld
+  before(async () => {
+    world = await mailWorld()
+  })
+  after(() => world.stop())
+
+  /** A replica whose queue is full for everybody from a rank on. */
+  const fullFrom = (rank: number) => {
+    const fits = async (password: string, hash: string | undefined) => hash === quickHash(password)
+    const hasher = { fits, isFullFor: (of: number) => of >= rank, turnAway: busy }
+    const tries = new RecentTries()
+    const deps = { ...world.login[0], tries, hasher: hasher as unknown as LoginDependencies['hasher'] }
+    return notingStatements(deps)
+  }
+  const busy = () => new DomainError('login_busy', 'Too many people sign in at the moment, try again')
+
+  it('is turned away for one read at each of the first five tries of its client address, and for nothing from then on', async () => {
+    const { email } = await modelAccount(world, RIGHT)
+    const { deps, statements } = fullFrom(1)
+    const call = openCallOf()
+    const costs: number[] = []
+    for (let n = 0; n < 8; n++) {
+      const before = statements.length
+      assert.equal(await outcomeOf(signIn(deps, call, { email, password: RIGHT })), 'login_busy')
+      costs.push(statements.length - before)
+    }
+    assert.deepEqual(costs, [1, 1, 1, 1, 1, 0, 0, 0])
+    assert.ok(statements.every(text => text.startsWith('select 1 from attempts ')))
+  })
+
+  it('is looked at all the same where its account signed in from there before, unless known ones alone are too many', async () => {
+    const { email } = await modelAccount(world, RIGHT)
+    const call = openCallOf()
+    assert.equal(await outcomeOf(signIn(world.login[1], call, { email, password: RIGHT })), 200)
+    assert.equal(await outcomeOf(signIn(fullFrom(1).deps, call, { email, password: RIGHT })), 200)
+    const { deps, statements } = fullFrom(0)
+    assert.equal(await outcomeOf(signIn(deps, call, { email, password: RIGHT })), 'login_busy')
+    assert.deepEqual(statements, [])
   })
 })

@@ -35,6 +35,8 @@ interface Counted {
 /** An account whose password was given. */
 export type CheckedAccount = SignInAccount & { readonly hash: string; readonly passwordChangedAt: Date }
 
+/** Nobody goes before whoever signed in from their client address before. */
+const KNOWN_RANK = 0
 /** An address from which somebody signed in before may try so often until it is a stranger's. */
 const KNOWN_TRIES = 5
 /** More failures of an account say no more of who tries: it is locked by then. */
@@ -48,9 +50,9 @@ const triesOf = ({ ofAddress, ofAccount }: TriesBefore): number =>
   ofAddress + Math.min(ofAccount, MOST_ACCOUNT_TRIES) + 1
 
 /**
- * Turns a password away that nobody will have time to look at before it costs the database anything: in a flood most are. It is
- * counted in memory alone, as it is no failure; and once, if it comes again as it was told, or whoever asks patiently would
- * fall behind those who guess.
+ * Turns a password away that nobody will have time to look at before it writes anything: in a flood most are. Of the first tries
+ * of a client address it costs one read, where being known would let it in; of others nothing. It is counted in memory alone, as
+ * it is no failure; and once, if it comes again as it was told, or whoever asks patiently would fall behind those who guess.
  * @throws DomainError `login_busy`
  */
 const enterQueue = async (
@@ -60,7 +62,8 @@ const enterQueue = async (
 ): Promise<TriesBefore> => {
   const before = tries.enter(clientKey, email)
   if (!hasher.isFullFor(rankOf(triesOf(before), before))) return before
-  if (before.ofAddress < KNOWN_TRIES && (await knowsAddress(database, email, clientKey))) return before
+  const helpsIfKnown = before.ofAddress < KNOWN_TRIES && !hasher.isFullFor(KNOWN_RANK)
+  if (helpsIfKnown && (await knowsAddress(database, email, clientKey))) return before
   tries.turnAway(clientKey, email)
   throw hasher.turnAway()
 }
@@ -82,7 +85,7 @@ const countFirst = (
       knowsAddress(sql, email, call.clientKey),
     )
     const counted = Math.max(address.count + failures, triesOf(before))
-    return { account, rank: isKnown ? 0 : rankOf(counted, before) }
+    return { account, rank: isKnown ? KNOWN_RANK : rankOf(counted, before) }
   })
 
 /** A password that nobody had time to look at is no attempt of its address. */
