@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { tokenDigest } from '../../lib/credentials/token.ts'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { type ApiCaller, startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { REPLICAS } from '../../testkit/full.ts'
 import { beginTotp, codeOf, enrolTotp } from '../../testkit/second-factor.ts'
 import { signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
+import { dropMfaTokens, tryMfaToken } from '../store/login/second-factors.ts'
 
 describe('a second factor', () => {
   let api: TestApiServer
@@ -171,6 +174,24 @@ describe('a second factor', () => {
       recoveryCodes.map(() => 200),
     )
     assert.equal((await session.client.call('getMfa')).body.recovery_codes_remaining, 0)
+  })
+
+  it('is judged of one step after another of the same account, however many tokens wait: none holds what another drops', async () => {
+    const { caller } = await enrolled('Nia')
+    const [one, other] = [tokenDigest(await tokenOf(caller)), tokenDigest(await tokenOf(caller))]
+    const { database } = api.plane
+    const waits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    let second: Promise<unknown> = Promise.resolve()
+    await database.transaction(async sql => {
+      const first = await tryMfaToken(sql, one, 5)
+      assert.equal(first?.userId, caller.userId)
+      let isOver = false as boolean
+      second = database.transaction(also => tryMfaToken(also, other, 5)).finally(() => (isOver = true))
+      while (!isOver && (await database.row(waits)) === undefined) await sleep(5)
+      assert.equal(isOver, false, 'it did not wait for the first')
+      await dropMfaTokens(sql, caller.userId)
+    })
+    assert.equal(await second, undefined)
   })
 
   it('is no attempt more of its client address, and passes when the address has none left; a wrong code counts', async () => {

@@ -95,14 +95,21 @@ export const insertMfaToken = async (
   return row.expiresAt
 }
 
+const LOCK_TOKENS = `select 1 from mfa_tokens where user_id = (select user_id from mfa_tokens where digest = $1) order by digest for update`
 const TRY = `update mfa_tokens set tries = tries + 1 where digest = $1 and tries < $2 and expires_at > now()
   returning user_id as "userId", method`
-/** Counts a try of a token. Undefined: it is unknown, spent, too old, or was tried too often. */
-export const tryMfaToken = (
+/**
+ * Counts a try of a token. Undefined: it is unknown, spent, too old, or was tried too often. All tokens of its account are locked
+ * first, in one order: whoever passes drops them all, and two who passed would wait for each other's.
+ */
+export const tryMfaToken = async (
   sql: Sql,
   digest: Buffer,
   most: number,
-): Promise<{ readonly userId: string; readonly method: FirstStep } | undefined> => sql.row(TRY, [digest, most])
+): Promise<{ readonly userId: string; readonly method: FirstStep } | undefined> => {
+  await sql.rows(LOCK_TOKENS, [digest])
+  return sql.row(TRY, [digest, most])
+}
 
 const DROP_TOKENS = 'delete from mfa_tokens where user_id = $1'
 /** Whoever waits between the two steps has to begin anew. */
