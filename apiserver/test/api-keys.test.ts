@@ -8,7 +8,7 @@ describe('API keys of an organization', () => {
   let api: TestApiServer
   let team: ApiTeam
   before(async () => {
-    api = await startTestApiServer()
+    api = await startTestApiServer({ replicas: 'processes' })
     team = await makeTeam(api)
     await created(team.owner, 'main')
   })

@@ -8,7 +8,7 @@ const NEW_PASSWORD = 'seven wet stones at the pier'
 describe('a new password by mail', () => {
   let world: LoginWorld
   before(async () => {
-    world = await startLoginWorld()
+    world = await startLoginWorld({ replicas: 'processes' })
   })
   after(() => world.stop())
 
@@ -21,8 +21,8 @@ describe('a new password by mail', () => {
     assert.ok(token !== undefined, text)
     return token
   }
-  const complete = (token: string, password = NEW_PASSWORD) =>
-    world.replicas[1].call('completePasswordReset', { body: { token, new_password: password }, ...fromAnywhere() })
+  const complete = (token: string, password = NEW_PASSWORD, at = 1) =>
+    world.replicas[at]!.call('completePasswordReset', { body: { token, new_password: password }, ...fromAnywhere() })
   const signIn = (email: string, password: string) =>
     world.api.nobody.call('signIn', { body: { email, password }, ...fromAnywhere() })
   const rows = (sql: string, values: unknown[] = []) =>
@@ -39,6 +39,17 @@ describe('a new password by mail', () => {
     assert.equal((await complete(token)).body.code, 'invalid_reset_token')
     const [row] = await rows('select email_verified_at as verified from users where user_id = $1', [ada.userId])
     assert.ok(row?.['verified'] instanceof Date)
+  })
+
+  it('is set by one of many who have the link at the same moment, on two replicas', async () => {
+    const hal = await world.api.makeCaller('Hal')
+    const token = await asked(hal.email)
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, n) => complete(token, `${NEW_PASSWORD} ${n}`, n % 2)),
+    )
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 400, 400, 400, 400, 400])
+    const first = answers.findIndex(({ status }) => status === 204)
+    assert.equal((await signIn(hal.email, `${NEW_PASSWORD} ${first}`)).status, 200)
   })
 
   it('is asked for alike by everybody; the link lives an hour and is replaced by the next', async () => {

@@ -32,7 +32,7 @@ describe('every route', () => {
   /** The owner, at another process on the same databases. */
   let replica: ApiClient
   before(async () => {
-    api = await startTestApiServer()
+    api = await startTestApiServer({ replicas: 'processes' })
     team = await makeTeam(api)
     replica = new ApiClient(await api.startReplica(), team.owner.token)
   })

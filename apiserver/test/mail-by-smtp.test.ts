@@ -13,7 +13,11 @@ for (const [way, name] of Object.entries(WAYS) as [keyof typeof WAYS, string][])
     let isOpen = false
     before(async function () {
       try {
-        world = await startLoginWorld({ mail: way, environment: { SERVICE_PUBLIC_SIGNUP: '1' } })
+        world = await startLoginWorld({
+          mail: way,
+          replicas: 'processes',
+          environment: { SERVICE_PUBLIC_SIGNUP: '1' },
+        })
         isOpen = true
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error

@@ -38,7 +38,7 @@ describe('with an identity provider', () => {
   })
   before(async () => {
     provider = await startIdentityProvider({ identity: authority.identity() })
-    api = await startTestApiServer({ environment: environmentOf(provider) })
+    api = await startTestApiServer({ replicas: 'processes', environment: environmentOf(provider) })
     operator = await api.makeCaller('operator', { isOperator: true })
     const made = await operator.call('putOrganization', { params: { org: HOME }, body: { name: 'Acme' } })
     assert.equal(made.status, 200, made.text)
