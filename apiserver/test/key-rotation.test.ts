@@ -4,12 +4,11 @@ import { createSealer, SealError } from '../../lib/credentials/seal.ts'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { startIdentityProvider, type TestIdentityProvider } from '../../testkit/identity-provider.ts'
-import { ended } from '../../testkit/kubernetes/kubectl.ts'
+import { rotateKeys } from '../../testkit/rotate-keys.ts'
 import { codeOf, enrolTotp } from '../../testkit/second-factor.ts'
 import { fromAnywhere, signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 import { configureSso, SSO_CLIENT, SSO_ENVIRONMENT, SsoBrowser, signInBySso } from '../../testkit/sso.ts'
 
-const PROGRAM = new URL('../rotate-keys.ts', import.meta.url).pathname
 const NEXT = 'svc-session-token'
 
 describe('the master key, changed while servers serve', function () {
@@ -32,14 +31,7 @@ describe('the master key, changed while servers serve', function () {
     await provider.stop()
   })
 
-  const rotate = (current: Buffer, previous: readonly Buffer[]) => {
-    const variables = {
-      SERVICE_DATABASE_URL: api.plane.url('svc_api'),
-      SERVICE_KMS_MASTER_KEY: current.toString('base64'),
-      SERVICE_KMS_PREVIOUS_MASTER_KEYS: previous.map(key => key.toString('base64')).join(','),
-    }
-    return ended('env', ['-i', ...Object.entries(variables).map(each => each.join('=')), process.execPath, PROGRAM])
-  }
+  const rotate = (current: Buffer, previous: readonly Buffer[]) => rotateKeys(api.plane, current, previous)
   const sealed = () =>
     api.plane.database.rows<{ id: string; sealed: string }>(
       `select user_id as id, sealed_secret as sealed from second_factors union all
