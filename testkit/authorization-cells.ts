@@ -3,7 +3,7 @@ import { policyRowOf } from '../apiserver/auth/policy.ts'
 import type { Route } from '../apiserver/contract/route.ts'
 import { ROUTES } from '../apiserver/contract/routes.ts'
 import type { ErrorCode } from '../lib/errors/codes.ts'
-import { COLUMNS, MATRIX, type MatrixLine, REACHES, type Verdict } from './authorization-matrix.ts'
+import { COLUMNS, MATRIX, type MatrixLine, OIDC_COLUMNS, SCOPES, type Verdict } from './authorization-matrix.ts'
 
 /** Credentials that are good for nothing, and what each call says to them. */
 export const USELESS = {
@@ -45,7 +45,7 @@ const cellsOf = (line: MatrixLine): number => {
   const columns = COLUMNS.filter(column => !isElsewhere(operationId, column)).length
   const sessions = SESSIONS.filter(who => !isElsewhere(operationId, who) && saidToSession(line, who) !== undefined)
   const isScoped = about !== 'self' && verdicts['agent:admin'] !== 'credential_not_allowed'
-  const scopes = isScoped ? Object.keys(REACHES).length + FOREIGN + (verdicts.viewer === 'yes' ? 0 : 1) : 0
+  const scopes = isScoped ? SCOPES.length + FOREIGN + (verdicts.viewer === 'yes' ? 0 : 1) : 0
   return columns + sessions.length + Object.keys(USELESS).length + scopes
 }
 /** What needs no credential: nobody is asked, and where a session may be shown everybody. */
@@ -56,3 +56,5 @@ const cellsOfOpen = (route: Route): number => CELLS_OF_OPEN + (policyRowOf(route
 /** All of them. */
 export const CELLS =
   MATRIX.reduce((sum, line) => sum + cellsOf(line), 0) + OPEN.reduce((sum, route) => sum + cellsOfOpen(route), 0)
+/** Those of access tokens, which have a server and a test of their own. */
+export const OIDC_CELLS = OIDC_COLUMNS.length * (MATRIX.length + OPEN.length)

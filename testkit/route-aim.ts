@@ -4,8 +4,8 @@ import type { Route } from '../apiserver/contract/route.ts'
 import { ROUTES } from '../apiserver/contract/routes.ts'
 import { environmentType } from '../crds/environment-type.ts'
 import { keyOf } from '../lib/model/resource.ts'
-import type { ApiRequest, OperationId } from './api-client.ts'
-import type { ApiCaller, TestApiServer } from './api-server.ts'
+import type { ApiClient, ApiRequest, OperationId } from './api-client.ts'
+import type { TestApiServer } from './api-server.ts'
 import { type ApiTeam, at, created, finished, ORG, PROJECT } from './api-team.ts'
 import { beginTotp, codeOf, enrolTotp } from './second-factor.ts'
 import { fromAnywhere, signInAs, TEST_PASSWORD } from './sign-in.ts'
@@ -71,7 +71,7 @@ const waitingCode = async ({ api }: Range): Promise<string> => {
 }
 
 /** Something of each kind that a path can name, made when it does. */
-const TARGETS: Readonly<Record<string, (range: Range, caller: ApiCaller, route: Route) => Promise<string>>> = {
+const TARGETS: Readonly<Record<string, (range: Range, caller: ApiClient, route: Route) => Promise<string>>> = {
   org: () => Promise.resolve(ORG),
   env: async ({ team }) => {
     const env = freshId()
@@ -144,7 +144,7 @@ const bodyOf = (route: Route): Readonly<Record<string, unknown>> | undefined => 
 }
 
 /** A request that succeeds when its caller may make it. */
-export const aimAt = async (route: Route, range: Range, caller: ApiCaller): Promise<Aim> => {
+export const aimAt = async (route: Route, range: Range, caller: ApiClient): Promise<Aim> => {
   const params: Record<string, string> = {}
   const names = Object.keys(route.params?.shape ?? {})
   for (const name of names) {

@@ -39,6 +39,11 @@ export const BUGS: readonly Bug[] = [
       `'session.own': { role: 'self', credentials: PEOPLE`,
     ],
     [
+      'access tokens get into the login',
+      `'session.own': { role: 'self', credentials: ['session']`,
+      `'session.own': { role: 'self', credentials: ['session', 'oidc']`,
+    ],
+    [
       'tokens approve devices',
       `'device.decide': { role: 'self', credentials: ['session']`,
       `'device.decide': { role: 'self', credentials: PEOPLE`,

@@ -39,6 +39,7 @@ const STAGES: readonly Stage[] = [
       'environments',
       'device-flow',
       'login',
+      'authorization-by-oidc',
       'oidc',
       'sso',
       'sso-hostile',
