@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { DomainError } from '../../lib/errors/domain-error.ts'
 import { CREDENTIAL_KINDS, ROLES, type Role } from '../../lib/model/credential.ts'
 import { type Level, parseScope, type Scope, type Target } from '../../lib/model/scope.ts'
-import { COLUMNS, type Column, doesReach, MATRIX, SCOPES } from '../../testkit/authorization-matrix.ts'
+import { COLUMNS, type Column, doesReach, MATRIX, OIDC_COLUMNS, SCOPES } from '../../testkit/authorization-matrix.ts'
 import type { Principal } from '../commands/call.ts'
 import { ROUTES } from '../contract/routes.ts'
 import { bindRoutes, type Serving } from '../http/bind-routes.ts'
@@ -53,7 +53,7 @@ const outcome = (run: () => void): string => {
 
 describe('the policy table', () => {
   for (const line of MATRIX) {
-    const { operationId, verdicts, about } = line
+    const { operationId, verdicts, byOidc, about } = line
     const row = policyRowOf(ROUTES[operationId])
     it(`lets the right callers call ${operationId}`, () => {
       const target = TARGETS[about]
@@ -61,6 +61,23 @@ describe('the policy table', () => {
         Object.fromEntries(COLUMNS.map(each => [each, outcome(() => authorize(callerOf(each), row, { target }))])),
         verdicts,
       )
+    })
+
+    it(`lets the right people of an identity provider call ${operationId}`, () => {
+      for (const column of OIDC_COLUMNS) {
+        // The one is refused before the table is asked, the other by the command: by HTTP they are in authorization-by-oidc.test.ts.
+        if (byOidc[column] === 'builtin_login_disabled') continue
+        if (operationId === 'putOrganization' && column === 'oidc:stranger') continue
+        const caller = principal(
+          ROLES.find(role => column === `oidc:${role}`),
+          'oidc',
+        )
+        assert.equal(
+          outcome(() => authorize(caller, row, { target: TARGETS[about] })),
+          byOidc[column],
+          column,
+        )
+      }
     })
 
     if (row.credentials.includes('agent') && about !== 'self')
