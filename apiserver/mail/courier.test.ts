@@ -91,6 +91,18 @@ describe('the outbox', () => {
       await sleep(10)
     }
   }
+  /** The one letter after an attempt of it failed, with how long it waits now. */
+  const failed = async (attempts: number): Promise<{ readonly seconds: number }> => {
+    for (;;) {
+      const row = await plane.database.row<{ seconds: number }>(
+        `select extract(epoch from next_attempt_at - clock_timestamp())::float8 as seconds from mail_outbox
+         where attempts = $1 and lease is null`,
+        [attempts],
+      )
+      if (row !== undefined) return row
+      await sleep(2)
+    }
+  }
   const beDue = () => plane.database.rows(`update mail_outbox set next_attempt_at = now() where state = 'waiting'`)
 
   it('keeps a letter with what it is about, or not at all, and sends it after the commit', async () => {
@@ -120,21 +132,27 @@ describe('the outbox', () => {
   })
 
   it('tries again after a failure, later and later, and tells nobody what was in the letter', async () => {
-    const relay = await relayOf(n => [500, 429, 400][n - 1])
-    await courier(relay)
+    const waits = [8, 16, 32, 64, 128, 256, 300, 300]
+    const relay = await relayOf(n => (n <= waits.length ? [500, 429, 400][n % 3] : undefined))
+    await courier(relay, { random: () => 1 })
     await post(reset())
-    for (;;) {
-      const row = await plane.database.row<{ state: string; attempts: number; seconds: number; leased: boolean }>(
-        `select state, attempts, extract(epoch from next_attempt_at - now())::float8 as seconds, lease is not null as leased from mail_outbox`,
-      )
-      if (row!.state !== 'waiting') break
-      if (!row!.leased && row!.attempts > 0) assert.ok(row!.seconds <= 4 * 2 ** row!.attempts, `${row!.seconds}`)
+    for (const [n, wait] of waits.entries()) {
+      const { seconds } = await failed(n + 1)
+      // What is read is a moment later than what was written.
+      assert.ok(seconds <= wait && seconds > wait - 3, `${seconds} s after ${n + 1}`)
       await beDue()
     }
     const [row] = await settled()
-    assert.deepEqual([row!.state, row!.attempts, relay.letters.length], ['sent', 4, 1])
+    assert.deepEqual([row!.state, row!.attempts, relay.letters.length], ['sent', waits.length + 1, 1])
     assert.ok(logged.some(line => line.includes('The mail relay answered 500')))
     assert.ok(logged.every(line => !/canary|svc_mgl_echo|user1@example/.test(line)))
+  })
+
+  it('waits at least half of that, whatever is drawn', async () => {
+    await courier(await relayOf(() => 503), { random: () => 0 })
+    await post(reset())
+    const { seconds } = await failed(1)
+    assert.ok(seconds <= 4 && seconds > 1, `${seconds} s`)
   })
 
   it('gives up what nobody needs any more, with what was secret in it', async () => {

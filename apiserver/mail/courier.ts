@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Sealer } from '../../lib/credentials/seal.ts'
-import { backoffMs } from '../../runtime/controller/backoff.ts'
+import { steadyBackoffMs } from '../../runtime/controller/backoff.ts'
 import type { Log } from '../../runtime/log/log.ts'
 import type { Database } from '../store/database.ts'
 import {
@@ -29,6 +29,7 @@ const AT_ONCE = 4
 const POLL_MS = 2_000
 /** How long a stop waits for letters that are on their way. */
 const STOP_MS = 5_000
+/** From 8 s after the first attempt. */
 const BACKOFF = { baseMs: 4_000, capMs: 300_000 }
 
 export interface CourierOptions {
@@ -40,6 +41,7 @@ export interface CourierOptions {
   readonly registry: Registry
   readonly attemptMs?: number
   readonly pollMs?: number
+  readonly random?: () => number
 }
 
 const metricsOf = (registry: Registry, database: Database) => {
@@ -159,7 +161,7 @@ export class Courier {
       await database.transaction(sql => settleLetter(sql, id, lease, 'given_up', failure.message))
       this.#gaveUp(kind, id, attempts, failure.message)
     } else {
-      const seconds = backoffMs(BACKOFF, attempts, Math.random) / 1000
+      const seconds = steadyBackoffMs(BACKOFF, attempts, this.#options.random ?? Math.random) / 1000
       await database.transaction(sql => postponeLetter(sql, id, lease, seconds, failure.message))
       this.#metrics.attempts.inc({ kind, outcome: 'failed' })
       this.#log.warn(

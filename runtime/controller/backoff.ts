@@ -20,3 +20,10 @@ export const backoffCeilingMs = (policy: BackoffPolicy, failures: number): numbe
 /** A wait with full jitter: anywhere between nothing and the ceiling, so that many who failed together do not return together. */
 export const backoffMs = (policy: BackoffPolicy, failures: number, random: () => number): number =>
   random() * backoffCeilingMs(policy, failures)
+
+/**
+ * A wait with equal jitter: between half of the ceiling and all of it. Where what is retried costs somebody else something each
+ * time: full jitter repeats now and then at once, and a few times in a row.
+ */
+export const steadyBackoffMs = (policy: BackoffPolicy, failures: number, random: () => number): number =>
+  backoffCeilingMs(policy, failures) * (0.5 + random() / 2)
