@@ -13,7 +13,7 @@ import { secretPlace } from '../store/login/second-factors.ts'
 
 describe('the master key of very many second factors', function () {
   this.timeout(120_000)
-  const PEOPLE = sized(1_000, 4_000)
+  const PEOPLE = sized(800, 4_000)
   const [old, fresh] = [randomBytes(32), randomBytes(32)]
   const { kid } = createSealer({ current: fresh })
   let place: ProcessPlace

@@ -19,6 +19,7 @@ describe('with an identity provider', () => {
   const authority = testAuthority()
   let provider: TestIdentityProvider
   let api: TestApiServer
+  let replica: string
   let operator: ApiCaller
 
   const environmentOf = (of: TestIdentityProvider, more: Readonly<Record<string, string>> = {}) => ({
@@ -34,6 +35,7 @@ describe('with an identity provider', () => {
   before(async () => {
     provider = await startIdentityProvider({ identity: authority.identity() })
     api = await startTestApiServer({ replicas: 'processes', environment: environmentOf(provider) })
+    replica = await api.startReplica()
     operator = await api.makeCaller('operator', { isOperator: true })
     const made = await operator.call('putOrganization', { params: { org: HOME }, body: { name: 'Acme' } })
     assert.equal(made.status, 200, made.text)
@@ -61,7 +63,6 @@ describe('with an identity provider', () => {
 
   it('knows whose an access token is, makes the account once, and names it by its subject', async () => {
     const token = await provider.mint({ subject: 'auth0|ada' })
-    const replica = await api.startReplica()
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, n) => ask(holder(token, n % 2 ? replica : api.url))),
     )
@@ -204,7 +205,7 @@ describe('with an identity provider', () => {
     assert.equal((await ask(holder(revoked))).status, 200)
     await sleep(2100)
     assert.equal(await codeOf(holder(ending)), 'invalid_token')
-    assert.equal(await codeOf(holder(revoked, await api.startReplica())), 'invalid_token')
+    assert.equal(await codeOf(holder(revoked, replica)), 'invalid_token')
   })
 
   it('never takes our own tokens there, nor what cannot be one', async () => {
