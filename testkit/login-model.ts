@@ -7,13 +7,12 @@ import { sessions } from '../apiserver/auth/authenticate/session.ts'
 import type { LastUsed } from '../apiserver/auth/last-used.ts'
 import type { Call, Principal } from '../apiserver/commands/call.ts'
 import { touchUsed } from '../apiserver/store/credentials.ts'
+import { insertSession } from '../apiserver/store/login/sessions.ts'
+import { newSessionToken } from '../lib/credentials/session-token.ts'
 import { tokenDigest } from '../lib/credentials/token.ts'
 import { newId } from '../lib/model/time-ordered-id.ts'
 import { silentLog } from '../runtime/log/log.ts'
-import { type MailWorld, openCallOf, quickHash } from './mail-model.ts'
-
-/** Which of two replicas. */
-export type At = 0 | 1
+import { type At, type MailWorld, type ModelGround, openCallOf } from './mail-model.ts'
 
 export interface ModelAccount {
   readonly userId: string
@@ -22,28 +21,40 @@ export interface ModelAccount {
 
 /** An account with a password, made in one statement. */
 export const modelAccount = async (
-  { deps }: MailWorld,
+  { database, hashOf }: ModelGround,
   password: string,
   { isOperator = false } = {},
 ): Promise<ModelAccount> => {
   const account = { userId: newId('usr'), email: `${randomUUID()}@example.com` }
-  await deps.database.rows(
+  await database.rows(
     `with u as (insert into users (user_id, email, name, is_operator) values ($1, $2, 'Ada', $3) returning user_id)
      insert into passwords (user_id, hash) select user_id, $4 from u`,
-    [account.userId, account.email, isOperator, quickHash(password)],
+    [account.userId, account.email, isOperator, await hashOf(password)],
   )
   return account
 }
 
-const setDisabled = async ({ deps }: MailWorld, { userId }: ModelAccount, disabled: boolean): Promise<void> => {
+/** A session of somebody, without a sign-in. */
+export const modelSession = async (
+  { database }: ModelGround,
+  userId: string,
+): Promise<{ readonly id: string; readonly token: string }> => {
+  const { token, prefix, digest } = newSessionToken()
+  const id = newId('ses')
+  const kept = { tokenPrefix: prefix, digest, clientIp: '', userAgent: null }
+  await insertSession(database, { id, userId, method: 'password', organizationId: null, ...kept })
+  return { id, token }
+}
+
+const setDisabled = async ({ database }: ModelGround, { userId }: ModelAccount, disabled: boolean): Promise<void> => {
   const sql = 'update users set disabled_at = case when $2 then now() end where user_id = $1'
-  await deps.database.rows(sql, [userId, disabled])
+  await database.rows(sql, [userId, disabled])
 }
 
 /** The account of a sequence is disabled, or enabled again. */
 export class Disable<
   Model extends { disabled: boolean },
-  Real extends { readonly world: MailWorld; readonly account: ModelAccount },
+  Real extends { readonly ground: ModelGround; readonly account: ModelAccount },
 > implements AsyncCommand<Model, Real>
 {
   readonly #disabled: boolean
@@ -52,8 +63,8 @@ export class Disable<
   }
   check = (model: Readonly<Model>): boolean => model.disabled !== this.#disabled
   toString = (): string => (this.#disabled ? 'the user is disabled' : 'the user is enabled')
-  async run(model: Model, { world, account }: Real): Promise<void> {
-    await setDisabled(world, account, this.#disabled)
+  async run(model: Model, { ground, account }: Real): Promise<void> {
+    await setDisabled(ground, account, this.#disabled)
     model.disabled = this.#disabled
   }
 }

@@ -10,7 +10,7 @@ import type { LoginDependencies } from '../apiserver/commands/login/dependencies
 import { openSecret } from '../apiserver/mail/letter-secret.ts'
 import type { Mailbox } from '../apiserver/mail/post-letter.ts'
 import type { Database } from '../apiserver/store/database.ts'
-import { createSealer } from '../lib/credentials/seal.ts'
+import { createSealer, type Sealer } from '../lib/credentials/seal.ts'
 import { DomainError } from '../lib/errors/domain-error.ts'
 import { silentLog } from '../runtime/log/log.ts'
 import { type CommandWorld, commandWorld, TEST_LINKS } from './command-world.ts'
@@ -18,7 +18,7 @@ import { keepStatisticsFresh } from './fresh-statistics.ts'
 import { openSession } from './open-sql.ts'
 
 /** The hash of a password as the models make it, in the form of a real one. */
-export const quickHash = (password: string): string => {
+const quickHash = (password: string): string => {
   const digest = createHash('sha256').update(password).digest('base64').replaceAll('=', '')
   return `$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$${digest}`
 }
@@ -29,9 +29,17 @@ const QUICK_HASHER = {
   isFullFor: () => false,
 } as unknown as LoginDependencies['hasher']
 
-export interface MailWorld extends CommandWorld {
-  readonly login: readonly [LoginDependencies, LoginDependencies]
-  readonly inviting: readonly [InvitationDependencies, InvitationDependencies]
+/** Which of two replicas. */
+export type At = 0 | 1
+
+/** What an action came to: its status, or the code of its refusal. */
+export type Outcome = number | string
+
+/** What models look at and let grow older, whoever serves: the rows. */
+export interface ModelGround {
+  readonly database: Database
+  /** As it is kept of a password. */
+  readonly hashOf: (password: string) => Promise<string>
   /** The letter that waits for an address: its name, and what is secret in it. */
   waiting(
     recipient: string,
@@ -39,6 +47,36 @@ export interface MailWorld extends CommandWorld {
   /** Lets time pass for everything that counts by an address. */
   pass(email: string, seconds: number): Promise<void>
 }
+
+export interface MailWorld extends CommandWorld, ModelGround {
+  readonly login: readonly [LoginDependencies, LoginDependencies]
+  readonly inviting: readonly [InvitationDependencies, InvitationDependencies]
+}
+
+export const modelGround = (
+  database: Database,
+  sealer: Sealer,
+  hashOf: (password: string) => Promise<string>,
+): ModelGround => ({
+  database,
+  hashOf,
+  waiting: async recipient => {
+    const row = await database.row<{ id: string; sealed: string }>(
+      `select id, sealed_secret as sealed from mail_outbox where recipient = $1 and state = 'waiting'`,
+      [recipient],
+    )
+    return row && { id: row.id, secret: openSecret(sealer, row.id, row.sealed) }
+  },
+  pass: async (email, seconds) => {
+    await database.rows(
+      `with a as (update attempts set hits = array(select h - make_interval(secs => $2) from unnest(hits) h order by h)
+         where key = sha256($1::text::bytea)),
+       i as (update invitations set expires_at = expires_at - make_interval(secs => $2) where email = $1)
+       update magic_links set expires_at = expires_at - make_interval(secs => $2) where email = $1`,
+      [email, seconds],
+    )
+  },
+})
 
 /** For what the models ask at each step, of a database that keeps thousands of sequences: nobody else asks it. */
 const INDEXES = `
@@ -78,27 +116,12 @@ export const mailWorld = async (): Promise<MailWorld> => {
   })
   return {
     ...world,
+    ...modelGround(world.deps.database, sealer, async password => quickHash(password)),
     login: [login(world.deps.database), login(second.database)],
     inviting: [
       { ...world.deps, mailbox },
       { ...second, mailbox },
     ],
-    waiting: async recipient => {
-      const row = await world.deps.database.row<{ id: string; sealed: string }>(
-        `select id, sealed_secret as sealed from mail_outbox where recipient = $1 and state = 'waiting'`,
-        [recipient],
-      )
-      return row && { id: row.id, secret: openSecret(sealer, row.id, row.sealed) }
-    },
-    pass: async (email, seconds) => {
-      await world.deps.database.rows(
-        `with a as (update attempts set hits = array(select h - make_interval(secs => $2) from unnest(hits) h order by h)
-           where key = sha256($1::text::bytea)),
-         i as (update invitations set expires_at = expires_at - make_interval(secs => $2) where email = $1)
-         update magic_links set expires_at = expires_at - make_interval(secs => $2) where email = $1`,
-        [email, seconds],
-      )
-    },
     stop: async () => {
       await endStatistics()
       await world.stop()
@@ -116,8 +139,8 @@ export const openCallOf = (): OpenCall => ({
   route: '/v1/test',
 })
 
-/** What a command came to: its status, or the code of its refusal. */
-export const outcomeOf = async (reply: Promise<{ readonly status: number }>): Promise<number | string> => {
+/** What a command came to. */
+export const outcomeOf = async (reply: Promise<{ readonly status: number }>): Promise<Outcome> => {
   try {
     return (await reply).status
   } catch (error) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { stripTypeScriptTypes } from 'node:module'
 import { FULL } from '../testkit/full.ts'
 import { BUGS, type Bug } from './planted-bugs/bugs.ts'
+import { MODEL_BUGS } from './planted-bugs/model-bugs.ts'
 import { huntAll, readProduct, withBug } from './planted-bugs/plant.ts'
 
 /** One a layer, the same in every run; all of them are `make planted-bugs`. */
@@ -14,15 +15,17 @@ const SOME = [
   'admins make owners',
 ]
 
-describe('planted bugs of authorization', () => {
+const ALL = [...BUGS, ...MODEL_BUGS]
+
+describe('planted bugs of authorization, and of what models are about', () => {
   it('fit the product: each changes one place that is there, and leaves a program', () => {
-    for (const bug of BUGS) {
+    for (const bug of ALL) {
       const planted = withBug(bug, readProduct(bug.file))
       assert.notEqual(planted, readProduct(bug.file), bug.what)
       // One that is no program is caught by no test.
       assert.doesNotThrow(() => stripTypeScriptTypes(planted), bug.what)
     }
-    assert.equal(new Set(BUGS.map(({ what }) => what)).size, BUGS.length)
+    assert.equal(new Set(ALL.map(({ what }) => what)).size, ALL.length)
   })
 
   it('do not fit where what they change is gone, or is there twice', () => {

@@ -4,7 +4,19 @@ import fc, { type AsyncCommand } from 'fast-check'
 import { newId } from '../../lib/model/time-ordered-id.ts'
 import { bodyOf } from '../../testkit/command-world.ts'
 import { sized } from '../../testkit/full.ts'
-import { type MailWorld, mailWorld, openCallOf, outcomeOf, Pass, runSequences } from '../../testkit/mail-model.ts'
+import { modelSession } from '../../testkit/login-model.ts'
+import {
+  type At,
+  type MailWorld,
+  type ModelGround,
+  mailWorld,
+  type Outcome,
+  openCallOf,
+  outcomeOf,
+  Pass,
+  runSequences,
+} from '../../testkit/mail-model.ts'
+import { type ModelProcesses, modelProcesses } from '../../testkit/model-processes.ts'
 import type { Call } from '../commands/call.ts'
 import { approveDevice } from '../commands/device/approve-device.ts'
 import { denyDevice } from '../commands/device/deny-device.ts'
@@ -34,22 +46,30 @@ interface Model {
 interface Person {
   readonly userId: string
   readonly sessionId: string
+  /** Of the session. */
+  readonly token: string
+}
+
+/** What the model does to the service. */
+interface DeviceFlow {
+  begin(at: At): Promise<DeviceCodeRecord>
+  poll(at: At, deviceCode: string): Promise<Outcome>
+  decide(what: 'approve' | 'deny', at: At, who: Person, userCode: string): Promise<Outcome>
 }
 
 interface Real {
-  readonly world: MailWorld
+  readonly ground: ModelGround
+  readonly flow: DeviceFlow
   readonly people: readonly [Person, Person]
 }
 
 type Step = AsyncCommand<Model, Real>
-type At = 0 | 1
 const NOT_FOUND = 'device_request_not_found'
 
 const recent = (times: readonly number[], now: number): number[] => times.filter(time => now - time < 300)
 const isOpen = ({ device, now }: Model): boolean => device !== undefined && now < device.until
 
-const callOf = ({ people }: Real, who: At): Call => {
-  const { userId, sessionId } = people[who]
+const callOf = ({ userId, sessionId }: Person): Call => {
   const principal = {
     kind: 'session' as const,
     subject: `user:${userId}`,
@@ -62,14 +82,31 @@ const callOf = ({ people }: Real, who: At): Call => {
   return { ...openCallOf(), principal, pathParams: {}, idempotencyKey: undefined, contentHash: Buffer.alloc(0) }
 }
 
-const poll = ({ world }: Real, at: At, { codes }: Device) =>
-  outcomeOf(
-    pollDeviceToken(world.inviting[at], openCallOf(), { grant_type: DEVICE_GRANT, device_code: codes.device_code }),
-  )
-const approve = (real: Real, at: At, who: At, user_code: string) =>
-  outcomeOf(approveDevice(real.world.login[at], callOf(real, who), { user_code, scopes: ['read'] }))
-const deny = (real: Real, at: At, who: At, user_code: string) =>
-  outcomeOf(denyDevice(real.world.login[at], callOf(real, who), { user_code }))
+const ASKED = { client_name: 'model' }
+const grantOf = (user_code: string) => ({ user_code, scopes: ['read'] })
+const pollOf = (device_code: string) => ({ grant_type: DEVICE_GRANT, device_code }) as const
+
+const byCommands = ({ login, inviting }: MailWorld): DeviceFlow => ({
+  begin: async at => bodyOf(await requestDeviceCode(login[at], openCallOf(), ASKED)),
+  poll: (at, deviceCode) => outcomeOf(pollDeviceToken(inviting[at], openCallOf(), pollOf(deviceCode))),
+  decide: (what, at, who, user_code) =>
+    what === 'approve'
+      ? outcomeOf(approveDevice(login[at], callOf(who), grantOf(user_code)))
+      : outcomeOf(denyDevice(login[at], callOf(who), { user_code })),
+})
+
+const throughHttp = ({ ask, outcome }: ModelProcesses): DeviceFlow => ({
+  begin: async at => (await ask(at, 'requestDeviceCode', { body: ASKED })).body,
+  poll: (at, deviceCode) => outcome(at, 'pollDeviceToken', { body: pollOf(deviceCode) }),
+  decide: (what, at, { token }, user_code) =>
+    what === 'approve'
+      ? outcome(at, 'approveDevice', { body: grantOf(user_code) }, token)
+      : outcome(at, 'denyDevice', { body: { user_code } }, token),
+})
+
+const poll = ({ flow }: Real, at: At, { codes }: Device) => flow.poll(at, codes.device_code)
+const decide = ({ flow, people }: Real, what: 'approve' | 'deny', at: At, who: At, userCode: string) =>
+  flow.decide(what, at, people[who], userCode)
 
 /** What a poll comes to, and what it does to the model. */
 const judgePoll = (model: Model): number | string => {
@@ -129,8 +166,8 @@ class Begin implements Step {
   }
   check = (): boolean => true
   toString = (): string => `begin at ${this.at}`
-  async run(model: Model, { world }: Real): Promise<void> {
-    const codes = bodyOf(await requestDeviceCode(world.login[this.at], openCallOf(), { client_name: 'model' }))
+  async run(model: Model, { flow }: Real): Promise<void> {
+    const codes = await flow.begin(this.at)
     model.device = { codes, until: model.now + 600, state: 'pending', by: undefined, polledAt: -1e9, interval: 5 }
   }
 }
@@ -168,8 +205,8 @@ class Decide extends WithDevice {
   override toString = (): string => `${this.who} ${this.what}s${this.isRight ? '' : ' by a wrong code'} at ${this.at}`
   async run(model: Model, real: Real): Promise<void> {
     const code = this.isRight ? model.device!.codes.user_code : 'BBBB-BBBB'
-    const [act, judge] = this.what === 'approve' ? [approve, judgeApprove] : [deny, judgeDeny]
-    assert.equal(await act(real, this.at, this.who, code), judge(model, this.who, this.isRight))
+    const judge = this.what === 'approve' ? judgeApprove : judgeDeny
+    assert.equal(await decide(real, this.what, this.at, this.who, code), judge(model, this.who, this.isRight))
   }
 }
 
@@ -189,14 +226,14 @@ class DecisionsAtOnce extends WithDevice {
     model.device?.state === 'pending' && isOpen(model) && model.misses.every(each => recent(each, model.now).length < 4)
   async run(model: Model, real: Real): Promise<void> {
     const code = model.device!.codes.user_code
-    const answers = await Promise.all([approve(real, 0, 0, code), approve(real, 1, 1, code)])
+    const answers = await Promise.all([decide(real, 'approve', 0, 0, code), decide(real, 'approve', 1, 1, code)])
     assert.deepEqual(answers.map(String).sort(), ['200', NOT_FOUND])
     const winner = answers[0] === 200 ? 0 : 1
     model.device!.state = 'approved'
     model.device!.by = winner
     // Who came second looked before or after the decision: the first is no miss.
     const loser = winner === 0 ? 1 : 0
-    const counted = await real.world.deps.database.row<{ n: number }>(
+    const counted = await real.ground.database.row<{ n: number }>(
       `select coalesce(cardinality(array(select h from unnest(hits) h where h > now() - interval '300 s')), 0)::int as n
        from attempts where bucket = 'device-misses' and key = sha256($1::text::bytea)`,
       [real.people[loser].sessionId],
@@ -219,7 +256,7 @@ class PollAndDeny extends WithDevice {
     const device = model.device!
     const [polled, denied] = await Promise.all([
       poll(real, 0, device),
-      deny(real, 1, device.by as At, device.codes.user_code),
+      decide(real, 'deny', 1, device.by as At, device.codes.user_code),
     ])
     device.polledAt = model.now
     const outcome = `${polled} ${denied}`
@@ -229,8 +266,8 @@ class PollAndDeny extends WithDevice {
   }
 }
 
-const age = async ({ world, people }: Real, seconds: number, model: Model): Promise<void> => {
-  await world.deps.database.rows(
+const age = async ({ ground, people }: Real, seconds: number, model: Model): Promise<void> => {
+  await ground.database.rows(
     `with a as (update attempts set hits = array(select h - make_interval(secs => $1) from unnest(hits) h order by h)
        where bucket = 'device-misses' and key = any (select sha256(s::bytea) from unnest($2::text[]) s))
      update device_requests set polled_at = polled_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1)
@@ -242,14 +279,45 @@ const age = async ({ world, people }: Real, seconds: number, model: Model): Prom
 class CountTokens implements Step {
   check = (): boolean => true
   toString = (): string => 'tokens are counted'
-  async run(model: Model, { world, people }: Real): Promise<void> {
-    const row = await world.deps.database.row<{ n: number }>(
+  async run(model: Model, { ground, people }: Real): Promise<void> {
+    const row = await ground.database.row<{ n: number }>(
       'select count(*)::int as n from tokens where user_id = any ($1)',
       [people.map(each => each.userId)],
     )
     assert.equal(row?.n, model.tokens)
   }
 }
+
+const commands = () => {
+  const at = fc.constantFrom<At>(0, 1)
+  const what = fc.constantFrom<'approve' | 'deny'>('approve', 'approve', 'deny')
+  const isRight = fc.constantFrom(true, true, true, false)
+  return [
+    at.map(each => new Begin(each)),
+    at.map(each => new Poll(each)),
+    at.map(each => new Poll(each)),
+    fc.tuple(at, at, what, isRight).map(([where, who, act, right]) => new Decide(where, who, act, right)),
+    fc.tuple(at, at, what, isRight).map(([where, who, act, right]) => new Decide(where, who, act, right)),
+    fc.constant(new PollsAtOnce()),
+    fc.constant(new DecisionsAtOnce()),
+    fc.constant(new PollAndDeny()),
+    fc.constant(new CountTokens()),
+    fc.constantFrom(3, 6, 11, 301, 601).map(seconds => new Pass(seconds, age)),
+  ]
+}
+
+const person = async (ground: ModelGround): Promise<Person> => {
+  const userId = newId('usr')
+  const values = [userId, `${randomUUID()}@example.com`]
+  await ground.database.rows(`insert into users (user_id, email, name) values ($1, $2, 'Ada')`, values)
+  const { id, token } = await modelSession(ground, userId)
+  return { userId, sessionId: id, token }
+}
+
+const beginOn = (ground: ModelGround, flow: DeviceFlow) => async () => ({
+  model: { now: 0, device: undefined, misses: [[], []], tokens: 0 } as Model,
+  real: { ground, flow, people: [await person(ground), await person(ground)] as const },
+})
 
 describe('the device flow, against a model', () => {
   let world: MailWorld
@@ -258,38 +326,16 @@ describe('the device flow, against a model', () => {
   })
   after(() => world.stop())
 
-  const person = async (): Promise<Person> => {
-    const [userId, sessionId] = [newId('usr'), newId('ses')]
-    await world.deps.database.rows(
-      `with u as (insert into users (user_id, email, name) values ($1, $2, 'Ada') returning user_id)
-       insert into sessions (id, user_id, method, token_prefix, client_ip) select $3, user_id, 'password', 'svc_ses_', '' from u`,
-      [userId, `${randomUUID()}@example.com`, sessionId],
-    )
-    return { userId, sessionId }
-  }
-
   it('does what the model says, whatever is asked in whichever order, on two replicas', async () => {
-    const at = fc.constantFrom<At>(0, 1)
-    const what = fc.constantFrom<'approve' | 'deny'>('approve', 'approve', 'deny')
-    const isRight = fc.constantFrom(true, true, true, false)
-    const commands = [
-      at.map(each => new Begin(each)),
-      at.map(each => new Poll(each)),
-      at.map(each => new Poll(each)),
-      fc.tuple(at, at, what, isRight).map(([where, who, act, right]) => new Decide(where, who, act, right)),
-      fc.tuple(at, at, what, isRight).map(([where, who, act, right]) => new Decide(where, who, act, right)),
-      fc.constant(new PollsAtOnce()),
-      fc.constant(new DecisionsAtOnce()),
-      fc.constant(new PollAndDeny()),
-      fc.constant(new CountTokens()),
-      fc.constantFrom(3, 6, 11, 301, 601).map(seconds => new Pass(seconds, age)),
-    ]
-    const begin = async () => ({
-      model: { now: 0, device: undefined, misses: [[], []], tokens: 0 } as Model,
-      real: { world, people: [await person(), await person()] as const },
-    })
     const sequences = sized(300, 10_000)
-    const steps = await runSequences(commands, begin, sequences, 6)
+    const steps = await runSequences(commands(), beginOn(world, byCommands(world)), sequences, 6)
     assert.ok(steps > sequences)
   }).timeout(900_000)
+
+  it('does so through HTTP, at two server processes', async () => {
+    const processes = await modelProcesses()
+    const sequences = sized(8, 50)
+    const steps = await runSequences(commands(), beginOn(processes, throughHttp(processes)), sequences, 6)
+    assert.ok(steps > sequences)
+  }).timeout(120_000)
 })

@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict'
 import fc, { type AsyncCommand } from 'fast-check'
 import { sized } from '../../testkit/full.ts'
-import { type At, callOf, Disable, type ModelAccount, modelAccount } from '../../testkit/login-model.ts'
-import { type MailWorld, mailWorld, openCallOf, outcomeOf, Pass, runSequences } from '../../testkit/mail-model.ts'
+import { callOf, Disable, type ModelAccount, modelAccount, modelSession } from '../../testkit/login-model.ts'
+import {
+  type At,
+  type MailWorld,
+  type ModelGround,
+  mailWorld,
+  type Outcome,
+  openCallOf,
+  outcomeOf,
+  Pass,
+  runSequences,
+} from '../../testkit/mail-model.ts'
+import { type ModelProcesses, modelProcesses, outcomeIn } from '../../testkit/model-processes.ts'
 import type { Principal } from '../commands/call.ts'
 import { requestPasswordReset } from '../commands/login/request-password-reset.ts'
 import { completeReset, issueReset, previewReset } from '../commands/login/reset-password.ts'
@@ -34,10 +45,32 @@ interface Model {
   old: string[]
 }
 
+/** An operator in a session. */
+interface Administrator {
+  readonly userId: string
+  /** Of the session. */
+  readonly token: string
+}
+
+interface Issued {
+  readonly answer: Outcome
+  readonly token: string | undefined
+}
+
+/** What the model does to the service. */
+interface Resets {
+  request(at: At, email: string): Promise<Outcome>
+  issue(at: At, by: Administrator, email: string): Promise<Issued>
+  look(at: At, token: string): Promise<Outcome>
+  complete(at: At, token: string, password: string): Promise<Outcome>
+  signIn(at: At, email: string, password: string): Promise<Outcome>
+}
+
 interface Real {
-  readonly world: MailWorld
+  readonly ground: ModelGround
+  readonly resets: Resets
   readonly account: ModelAccount
-  readonly administrator: Principal
+  readonly administrator: Administrator
 }
 
 type Step = AsyncCommand<Model, Real>
@@ -49,29 +82,59 @@ const end = (model: Model): void => {
   model.link = undefined
 }
 const newPassword = (model: Model): string => `seven wet stones at pier ${++model.passwords}`
-const complete = ({ world }: Real, at: At, token: string, password: string) =>
-  outcomeOf(completeReset(world.login[at], openCallOf(), { token, new_password: password }))
+const tokenIn = (resetUrl: string): string | undefined => resetUrl.split('/').at(-1)
+const principalOf = ({ userId }: Administrator): Principal => ({
+  kind: 'session',
+  subject: `user:${userId}`,
+  userId,
+  credentialId: 'ses_test',
+  isOperator: true,
+  role: undefined,
+  scopes: undefined,
+})
+
+const byCommands = ({ login }: MailWorld): Resets => ({
+  request: (at, email) => outcomeOf(requestPasswordReset(login[at], openCallOf(), email)),
+  issue: async (at, by, email) => {
+    let token: string | undefined
+    const body = { email, admin_password: FIRST }
+    const answer = await outcomeOf(
+      issueReset(login[at], callOf(principalOf(by)), body).then(reply => {
+        assert.ok(reply.body !== undefined && !Buffer.isBuffer(reply.body))
+        token = tokenIn(reply.body.reset_url)
+        return reply
+      }),
+    )
+    return { answer, token }
+  },
+  look: (at, token) => outcomeOf(previewReset(login[at], openCallOf(), token)),
+  complete: (at, token, password) =>
+    outcomeOf(completeReset(login[at], openCallOf(), { token, new_password: password })),
+  signIn: (at, email, password) => outcomeOf(signIn(login[at], openCallOf(), { email, password })),
+})
+
+const throughHttp = ({ ask, outcome }: ModelProcesses): Resets => ({
+  request: (at, email) => outcome(at, 'requestPasswordReset', { body: { email } }),
+  issue: async (at, { token }, email) => {
+    const answer = await ask(at, 'issuePasswordReset', { body: { email, admin_password: FIRST } }, token)
+    return { answer: outcomeIn(answer), token: answer.status === 201 ? tokenIn(answer.body.reset_url) : undefined }
+  },
+  look: (at, token) => outcome(at, 'previewPasswordReset', { body: { token } }),
+  complete: (at, token, password) => outcome(at, 'completePasswordReset', { body: { token, new_password: password } }),
+  signIn: (at, email, password) => outcome(at, 'signIn', { body: { email, password } }),
+})
+
+const complete = ({ resets }: Real, at: At, token: string, password: string) => resets.complete(at, token, password)
+const issue = ({ resets, administrator, account }: Real, at: At) => resets.issue(at, administrator, account.email)
 const completed = (model: Model, password: string): void => {
   if (model.link?.byMail === true) model.verified = true
   end(model)
   model.password = password
   model.sessions = 0
 }
-const issue = async (real: Real, at: At): Promise<{ answer: number | string; token: string | undefined }> => {
-  let token: string | undefined
-  const body = { email: real.account.email, admin_password: FIRST }
-  const answer = await outcomeOf(
-    issueReset(real.world.login[at], callOf(real.administrator), body).then(reply => {
-      assert.ok(reply.body !== undefined && !Buffer.isBuffer(reply.body))
-      token = reply.body.reset_url.split('/').at(-1)
-      return reply
-    }),
-  )
-  return { answer, token }
-}
 /** The model and the database agree on what is left. */
-const assertState = async (model: Model, { world, account }: Real): Promise<void> => {
-  const row = await world.deps.database.row<{ sessions: number; verified: boolean }>(
+const assertState = async (model: Model, { ground, account }: Real): Promise<void> => {
+  const row = await ground.database.row<{ sessions: number; verified: boolean }>(
     `select (select count(*)::int from sessions where user_id = $1) as sessions, email_verified_at is not null as verified
      from users where user_id = $1`,
     [account.userId],
@@ -86,12 +149,12 @@ class Request implements Step {
   }
   check = (): boolean => true
   toString = (): string => `request at ${this.at}`
-  async run(model: Model, { world, account: { email } }: Real): Promise<void> {
-    assert.equal(await outcomeOf(requestPasswordReset(world.login[this.at], openCallOf(), email)), 202)
+  async run(model: Model, { ground, resets, account: { email } }: Real): Promise<void> {
+    assert.equal(await resets.request(this.at, email), 202)
     model.requests = model.requests.filter(time => model.now - time < 300)
     const counted = model.requests.length < 5
     if (counted) model.requests.push(model.now)
-    const letter = await world.waiting(email)
+    const letter = await ground.waiting(email)
     if (!counted || model.now - model.letterAt < 60) {
       assert.equal(letter?.id, model.letterId)
       return
@@ -141,7 +204,7 @@ class Complete implements Step {
     const token = model.old[this.which] ?? model.link?.token ?? model.old[0]!
     const good = live(model)?.token === token
     if (this.looks) {
-      const answer = await outcomeOf(previewReset(real.world.login[this.at], openCallOf(), token))
+      const answer = await real.resets.look(this.at, token)
       assert.equal(answer, good ? 200 : INVALID)
       return
     }
@@ -173,7 +236,7 @@ class Race implements Step {
       if (answer === 204) completed(model, one)
       else assert.equal(answer, INVALID)
       end(model)
-      const kept = await outcomeOf(previewReset(real.world.login[0], openCallOf(), issued.token!))
+      const kept = await real.resets.look(0, issued.token!)
       // Whoever sets a password voids what waits; one that is issued after that stands.
       assert.ok(kept === 200 || (kept === INVALID && answer === 204), String(kept))
       if (kept === 200) model.link = { token: issued.token!, until: model.now + 86_400, byMail: false }
@@ -193,7 +256,7 @@ class SignIn implements Step {
   toString = (): string => `sign in at ${this.at}${this.raced ? ' while a link is completed' : ''}`
   async run(model: Model, real: Real): Promise<void> {
     const { email } = real.account
-    const enter = (password: string) => outcomeOf(signIn(real.world.login[this.at], openCallOf(), { email, password }))
+    const enter = (password: string) => real.resets.signIn(this.at, email, password)
     if (!this.raced) {
       const answer = await enter(model.password)
       assert.equal(answer, model.disabled ? 'invalid_credentials' : 200)
@@ -212,13 +275,49 @@ class SignIn implements Step {
   }
 }
 
-const age = async ({ world, account }: Real, seconds: number): Promise<void> => {
-  await world.pass(account.email, seconds)
-  await world.deps.database.rows(
+const age = async ({ ground, account }: Real, seconds: number): Promise<void> => {
+  await ground.pass(account.email, seconds)
+  await ground.database.rows(
     `with f as (delete from sign_in_failures where account_key = sha256($3::text::bytea))
      update password_resets set expires_at = expires_at - make_interval(secs => $2) where user_id = $1`,
     [account.userId, seconds, account.email],
   )
+}
+
+const commands = () => {
+  const at = fc.constantFrom<At>(0, 1)
+  return [
+    at.map(each => new Request(each)),
+    at.map(each => new Request(each)),
+    at.map(each => new Issue(each)),
+    fc.tuple(at, fc.nat(2), fc.boolean()).map(([each, which, looks]) => new Complete(each, which, looks)),
+    fc.tuple(at, fc.boolean()).map(([each, looks]) => new Complete(each, 99, looks)),
+    fc.constantFrom<'complete' | 'issue'>('complete', 'issue').map(against => new Race(against)),
+    fc.tuple(at, fc.boolean()).map(([each, raced]) => new SignIn(each, raced)),
+    fc.boolean().map(disabled => new Disable<Model, Real>(disabled)),
+    fc.constantFrom(40, 70, 310, 3700, 86_500).map(seconds => new Pass<Model, Real>(seconds, age)),
+    fc.constantFrom(70, 310).map(seconds => new Pass<Model, Real>(seconds, age)),
+  ]
+}
+
+const beginOn = (ground: ModelGround, resets: Resets) => async () => {
+  const account = await modelAccount(ground, FIRST)
+  const { userId } = await modelAccount(ground, FIRST, { isOperator: true })
+  const administrator = { userId, token: (await modelSession(ground, userId)).token }
+  const model: Model = {
+    now: 0,
+    password: FIRST,
+    passwords: 0,
+    disabled: false,
+    verified: false,
+    sessions: 0,
+    requests: [],
+    letterAt: -1e9,
+    letterId: undefined,
+    link: undefined,
+    old: [],
+  }
+  return { model, real: { ground, resets, account, administrator } satisfies Real }
 }
 
 describe('links for a new password, against a model', () => {
@@ -229,47 +328,15 @@ describe('links for a new password, against a model', () => {
   after(() => world.stop())
 
   it('do what the model says, whatever is asked in whichever order, on two replicas', async () => {
-    const at = fc.constantFrom<At>(0, 1)
-    const commands = [
-      at.map(each => new Request(each)),
-      at.map(each => new Request(each)),
-      at.map(each => new Issue(each)),
-      fc.tuple(at, fc.nat(2), fc.boolean()).map(([each, which, looks]) => new Complete(each, which, looks)),
-      fc.tuple(at, fc.boolean()).map(([each, looks]) => new Complete(each, 99, looks)),
-      fc.constantFrom<'complete' | 'issue'>('complete', 'issue').map(against => new Race(against)),
-      fc.tuple(at, fc.boolean()).map(([each, raced]) => new SignIn(each, raced)),
-      fc.boolean().map(disabled => new Disable(disabled)),
-      fc.constantFrom(40, 70, 310, 3700, 86_500).map(seconds => new Pass(seconds, age)),
-      fc.constantFrom(70, 310).map(seconds => new Pass(seconds, age)),
-    ]
-    const begin = async () => {
-      const [account, admin] = [await modelAccount(world, FIRST), await modelAccount(world, FIRST)]
-      const administrator: Principal = {
-        kind: 'session',
-        subject: `user:${admin.userId}`,
-        userId: admin.userId,
-        credentialId: 'ses_test',
-        isOperator: true,
-        role: undefined,
-        scopes: undefined,
-      }
-      const model: Model = {
-        now: 0,
-        password: FIRST,
-        passwords: 0,
-        disabled: false,
-        verified: false,
-        sessions: 0,
-        requests: [],
-        letterAt: -1e9,
-        letterId: undefined,
-        link: undefined,
-        old: [],
-      }
-      return { model, real: { world, account, administrator } satisfies Real }
-    }
     const sequences = sized(200, 10_000)
-    const steps = await runSequences<Model, Real>(commands, begin, sequences, 7)
+    const steps = await runSequences<Model, Real>(commands(), beginOn(world, byCommands(world)), sequences, 7)
     assert.ok(steps > sequences)
   }).timeout(900_000)
+
+  it('do so through HTTP, at two server processes', async () => {
+    const processes = await modelProcesses()
+    const sequences = sized(8, 30)
+    const steps = await runSequences<Model, Real>(commands(), beginOn(processes, throughHttp(processes)), sequences, 7)
+    assert.ok(steps > sequences)
+  }).timeout(120_000)
 })

@@ -5,8 +5,16 @@ import { silentLog } from '../../runtime/log/log.ts'
 import { bodyOf } from '../../testkit/command-world.ts'
 import { sized } from '../../testkit/full.ts'
 import { type HostileProvider, startHostileProvider } from '../../testkit/hostile-provider.ts'
-import { type At, accountTokensOf, callOf, sessionsOf } from '../../testkit/login-model.ts'
-import { type MailWorld, mailWorld, openCallOf, outcomeOf, Pass, runSequences } from '../../testkit/mail-model.ts'
+import { accountTokensOf, callOf, sessionsOf } from '../../testkit/login-model.ts'
+import {
+  type At,
+  type MailWorld,
+  mailWorld,
+  openCallOf,
+  outcomeOf,
+  Pass,
+  runSequences,
+} from '../../testkit/mail-model.ts'
 import { ssoConfiguration } from '../../testkit/sso.ts'
 import { SsoProviders } from '../auth/oidc/sso-providers.ts'
 import type { Call } from '../commands/call.ts'

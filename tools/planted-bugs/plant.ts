@@ -18,6 +18,8 @@ const files = (...names: readonly string[]): readonly string[] => names.map(name
 interface Stage {
   readonly tests: readonly string[]
   readonly full: '0' | '1'
+  /** Where it is sound with less than that, which make verify sees: how much is asked of it without a bug. Default: the same. */
+  readonly soundWith?: '0'
 }
 
 /** The matrix with all of its cells, then what stands beside it; the first test that fails ends a run. */
@@ -120,7 +122,7 @@ const soundness = (): Soundness => {
   const prove = async (stage: Stage): Promise<void> => {
     const tree = copyTree()
     try {
-      const broken = await runTests(tree, stage)
+      const broken = await runTests(tree, { ...stage, full: stage.soundWith ?? stage.full })
       if (broken !== undefined)
         throw new Error(`Without any bug this fails: ${broken.fullTitle}: ${broken.err.message ?? ''}`)
     } finally {
@@ -134,8 +136,15 @@ const soundness = (): Soundness => {
   }
 }
 
-const findBug = async (tree: string, isSound: Soundness): Promise<Failure | undefined> => {
-  for (const stage of STAGES) {
+const modelStages = new Map<string, Stage>()
+const stageOfModel = (model: string): Stage => {
+  const stage = modelStages.get(model) ?? { tests: files(`${model}.model`), full: '1', soundWith: '0' }
+  modelStages.set(model, stage)
+  return stage
+}
+
+const findBug = async (tree: string, { model }: Bug, isSound: Soundness): Promise<Failure | undefined> => {
+  for (const stage of model === undefined ? STAGES : [stageOfModel(model)]) {
     await isSound(stage)
     const failure = await runTests(tree, stage)
     if (failure !== undefined) return failure
@@ -149,7 +158,7 @@ const hunt = async (tree: string, bug: Bug, isSound: Soundness): Promise<Hunt> =
   const good = readFileSync(path, 'utf8')
   writeFileSync(path, withBug(bug, good))
   try {
-    const failure = await findBug(tree, isSound)
+    const failure = await findBug(tree, bug, isSound)
     return { bug, caughtBy: failure?.fullTitle, seconds: (performance.now() - began) / 1000 }
   } finally {
     writeFileSync(path, good)
