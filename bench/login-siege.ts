@@ -90,7 +90,7 @@ const line = (what: string, times: readonly number[]): string =>
   `GET, ${what}: p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${quantile(times, 0.99).toFixed(1)} ms (n = ${times.length})`
 
 const siege = async (perSecond: number, seconds: number): Promise<void> => {
-  const place = await processPlace({ SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' })
+  const place = await processPlace({ SERVICE_LOG_LEVEL: 'info', SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' })
   const server = await startApiProcess(place)
   let flood: ChildProcess | undefined
   try {

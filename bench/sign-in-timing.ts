@@ -119,7 +119,11 @@ const measure = async (server: ApiProcess, place: ProcessPlace, count: number): 
 }
 
 const count = Number(process.argv[2] ?? 2000)
-const place = await processPlace({ SERVICE_TRUSTED_PROXIES: '127.0.0.0/8', SERVICE_LOGIN_MAX_FAILURES: '1000' })
+const place = await processPlace({
+  SERVICE_LOG_LEVEL: 'info',
+  SERVICE_TRUSTED_PROXIES: '127.0.0.0/8',
+  SERVICE_LOGIN_MAX_FAILURES: '1000',
+})
 const server = await startApiProcess(place)
 try {
   report(await measure(server, place, count))

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { assertAnswerKeepsSecrets, noteSecrets, noteSecretsOfRequest } from '../testkit/secrets-of-tests.ts'
+import { judgeExchange, noteSecrets } from '../testkit/secrets-of-tests.ts'
 
 /** An answer: its status, headers and parsed body. */
 export interface Answer<Body> {
@@ -91,10 +91,9 @@ export class ApiClient {
       text,
       body: (text === '' ? undefined : JSON.parse(text)) as Body,
     }
-    if (key !== null && method !== 'GET') noteSecrets(key)
-    noteSecretsOfRequest(options.body)
-    if (answer.status < 300) noteSecrets(answer.body)
-    assertAnswerKeepsSecrets(`${method} ${path}`, answer)
+    const idempotencyKey = method === 'GET' ? null : key
+    const sent = { authorization: undefined, idempotencyKey, body: options.body }
+    judgeExchange(`${method} ${path}`, sent, answer)
     return answer
   }
 

@@ -5,7 +5,7 @@ import type { Problem } from '../apiserver/contract/problem.ts'
 import type { AnswerOf } from '../apiserver/contract/route.ts'
 import { ROUTES, type Routes } from '../apiserver/contract/routes.ts'
 import { type ApiAnswer, assertAnswer } from './api-answers.ts'
-import { assertAnswerKeepsSecrets, noteSecrets, noteSecretsOfRequest } from './secrets-of-tests.ts'
+import { judgeExchange, noteSecrets } from './secrets-of-tests.ts'
 
 export interface ApiRequest {
   readonly params?: Readonly<Record<string, string>>
@@ -27,17 +27,25 @@ export type OperationId = keyof Routes
 type Body<Id extends OperationId> = (AnswerOf<Routes[Id]> extends undefined ? unknown : AnswerOf<Routes[Id]>) &
   Pick<Problem, 'type' | 'code' | 'detail' | 'errors'>
 
-/** Sends a request and reads all of its answer. */
+/** Sends a request, reads all of its answer, and judges whether that keeps secrets. */
 export const send = async (url: string, init: RequestInit): Promise<ApiAnswer> => {
   const response = await fetch(url, { ...init, redirect: 'manual' })
   const text = await response.text()
   const isJson = /json/.test(response.headers.get('content-type') ?? '')
-  return {
+  const answer = {
     status: response.status,
     headers: response.headers,
     text,
     body: isJson && text !== '' ? (JSON.parse(text) as unknown) : undefined,
   }
+  const headers = new Headers(init.headers)
+  const sent = {
+    authorization: headers.get('authorization'),
+    idempotencyKey: headers.get('idempotency-key'),
+    body: init.body,
+  }
+  judgeExchange(`${init.method ?? 'GET'} ${new URL(url).pathname}`, sent, answer)
+  return answer
 }
 
 export class ApiClient {
@@ -52,9 +60,7 @@ export class ApiClient {
 
   /** As a console does: the token of a session is replaced by the one that an answer tells. */
   #goOnWith(next: string | null): void {
-    if (next === null) return
-    noteSecrets(next)
-    this.#token = next
+    if (next !== null) this.#token = next
   }
 
   /** Calls a route, right or wrong as the test wants it. */
@@ -86,13 +92,8 @@ export class ApiClient {
       },
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
     })
-    // It opens what is kept of the answer.
-    if (typeof key === 'string') noteSecrets(key)
-    noteSecretsOfRequest(request.body)
-    if (answer.status < 300) noteSecrets(answer.body)
     this.#goOnWith(answer.headers.get('svc-session-token'))
     assertAnswer(route, answer)
-    assertAnswerKeepsSecrets(operationId, answer)
     return answer as ApiAnswer<Body<Id>>
   }
 }

@@ -5,11 +5,11 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atEnd } from './at-end.ts'
-import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
+import { type ControlPlaneDatabase, controlPlaneDatabase, dumpOf } from './control-plane-database.ts'
 import { storeDatabase } from './embedded-store.ts'
 import { freePorts } from './free-port.ts'
 import { programEnvironment } from './program-environment.ts'
-import { assertNoSecrets } from './secrets-of-tests.ts'
+import { assertNoSecrets, noteSecretSettings } from './secrets-of-tests.ts'
 
 /** Of its output that are kept. */
 const MOST_LINES = 4000
@@ -51,9 +51,14 @@ export const UNLIMITED = {
   SERVICE_STOP_GRACE_SECONDS: '0',
 } as const
 
+/** So that all that can be logged is looked at for secrets. */
+export const EVERY_LEVEL = { SERVICE_LOG_LEVEL: 'debug' } as const
+
 /** Fresh databases, on which no limit is met that is not asked for. */
 export const processPlace = async (environment: Readonly<Record<string, string>> = {}): Promise<ProcessPlace> => {
   const plane = await controlPlaneDatabase()
+  // Registered before its processes are: it comes after their ends.
+  atEnd(() => judgeRows(plane))
   return {
     plane,
     environment: {
@@ -62,10 +67,21 @@ export const processPlace = async (environment: Readonly<Record<string, string>>
       SERVICE_AUTH_MODE: 'builtin',
       SERVICE_KMS_MASTER_KEY: randomBytes(32).toString('base64'),
       ...UNLIMITED,
+      ...EVERY_LEVEL,
       ...environment,
     },
   }
 }
+
+/** @throws AssertionError when a secret stands in the metrics of a server */
+export const judgeMetrics = async (metricsUrl: string): Promise<void> => {
+  const answer = await fetch(metricsUrl, { signal: AbortSignal.timeout(10_000) })
+  assertNoSecrets({ 'the metrics': (await answer.text()).split('\n') })
+}
+
+/** @throws AssertionError when a secret stands in a row */
+export const judgeRows = async (plane: ControlPlaneDatabase): Promise<void> =>
+  assertNoSecrets({ 'the database': await dumpOf(plane) })
 
 /** Starts a process; resolves once it is ready. */
 export const startApiProcess = async (
@@ -76,6 +92,7 @@ export const startApiProcess = async (
 ): Promise<ApiProcess> => {
   const port = await freePorts(2)
   const url = `http://127.0.0.1:${port}`
+  const metricsUrl = `http://127.0.0.1:${port + 1}/metrics`
   const settings = {
     ...programEnvironment(),
     ...place.environment,
@@ -83,6 +100,7 @@ export const startApiProcess = async (
     SERVICE_METRICS_LISTEN: `127.0.0.1:${port + 1}`,
     ...environment,
   }
+  noteSecretSettings({ ...place.environment, ...environment })
   let child: ChildProcess
   let gone: Promise<unknown>
   const written: string[] = []
@@ -98,6 +116,8 @@ export const startApiProcess = async (
       () => false,
     )
   const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const isThere = child.exitCode === null && child.signalCode === null
+    if (isThere && signal === 'SIGTERM') await judgeMetrics(metricsUrl)
     child.kill(signal)
     await gone
     judge()

@@ -13,11 +13,11 @@ import { EmbeddedResourceStore } from '../runtime/embedded/embedded-resource-sto
 import { jsonLog } from '../runtime/log/json-log.ts'
 import type { ResourceStore } from '../runtime/store/resource-store.ts'
 import { ApiClient } from './api-client.ts'
-import { isAnnouncement, startApiProcess, UNLIMITED } from './api-process.ts'
-import { type ControlPlaneDatabase, controlPlaneDatabase } from './control-plane-database.ts'
+import { EVERY_LEVEL, isAnnouncement, startApiProcess, UNLIMITED } from './api-process.ts'
+import { type ControlPlaneDatabase, controlPlaneDatabase, dumpOf } from './control-plane-database.ts'
 import { storeDatabase } from './embedded-store.ts'
 import { memoryCredentials } from './memory-credentials.ts'
-import { assertNoSecrets, keepingErrors, noteSecrets } from './secrets-of-tests.ts'
+import { assertNoSecrets, keepingErrors, noteSecretSettings, noteSecrets } from './secrets-of-tests.ts'
 import { type StandinOperator, startStandinOperator } from './standin-operator.ts'
 
 export interface ApiServerOptions {
@@ -79,23 +79,6 @@ const NO_LIMITS = {
   burst: 1,
 }
 
-/** Every row of every table, as text: bytes in hex. */
-const dumpOf = async (plane: ControlPlaneDatabase): Promise<readonly string[]> => {
-  const database = plane.open({ url: plane.url('postgres') })
-  try {
-    const tables = await database.rows<{ name: string }>(
-      `select quote_ident(relname) as name from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace`,
-    )
-    const rows: string[] = []
-    for (const { name } of tables)
-      for (const row of await database.rows<{ text: string }>(`select r::text as text from ${name} r`))
-        rows.push(`${name}: ${row.text}`)
-    return rows
-  } finally {
-    await database.stop()
-  }
-}
-
 /** Starts one on a free port; its end fails when a secret of a test stands in what it wrote. */
 export const startTestApiServer = async (options: ApiServerOptions = {}): Promise<TestApiServer> => {
   const plane = await controlPlaneDatabase()
@@ -116,8 +99,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
   }
   const masterKey = randomBytes(32)
   for (const encoding of ['base64', 'hex'] as const) noteSecrets(masterKey.toString(encoding))
-  for (const [name, value] of Object.entries(options.environment ?? {}))
-    if (/_(TOKEN|PASSWORD|SECRET|KEY)$/.test(name)) noteSecrets(value)
+  noteSecretSettings(options.environment ?? {})
   const start = (metrics: Registry, keys: ReplicaKeys = { masterKey }): Promise<RunningApiServer> =>
     startApiServer(
       {
@@ -149,7 +131,7 @@ export const startTestApiServer = async (options: ApiServerOptions = {}): Promis
       SERVICE_AUTH_MODE: 'builtin',
       SERVICE_KMS_MASTER_KEY: base64(current),
       SERVICE_KMS_PREVIOUS_MASTER_KEYS: previousMasterKeys.map(base64).join(),
-      SERVICE_LOG_LEVEL: 'debug',
+      ...EVERY_LEVEL,
       ...UNLIMITED,
       ...options.environment,
     }

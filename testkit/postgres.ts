@@ -3,12 +3,13 @@
  * Sign-in is trust on a socket in a private folder; durability is off.
  */
 import { execFile, spawn } from 'node:child_process'
-import { chownSync, mkdirSync, rmSync } from 'node:fs'
+import { chownSync, closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { childIdentity } from '../runtime/postgres/server-process.ts'
+import { assertNoSecrets } from './secrets-of-tests.ts'
 import { testAccount, testBinaries } from './server-files.ts'
 import { newTemporaryFolder } from './test-folder.ts'
 
@@ -30,9 +31,15 @@ const SETTINGS = [
   'max_connections=300',
   'autovacuum=off',
   'dynamic_shared_memory_type=mmap',
+  // As careless as an operator may be: what fails or is slow is logged with all of its parameters.
+  'log_min_error_statement=error',
+  'log_parameter_max_length_on_error=-1',
+  'log_parameter_max_length=-1',
+  'log_min_duration_statement=250',
 ]
 
-const start = async (): Promise<TestCluster> => {
+/** Starts one that is nobody else’s; its stop fails when a secret of a test stands in its log. */
+export const startTestCluster = async (): Promise<TestCluster> => {
   const account = testAccount()
   const identity = childIdentity(account)
   const folder = newTemporaryFolder()
@@ -46,11 +53,14 @@ const start = async (): Promise<TestCluster> => {
     ['-D', data, '-U', 'postgres', '-A', 'trust', '-N', '--locale-provider=builtin', '--locale=C.UTF-8', '-E', 'UTF8'],
     identity,
   )
+  const logFile = join(folder, 'server.log')
+  const log = openSync(logFile, 'a')
   const child = spawn(
     postgres,
     ['-D', data, '-k', socketFolder, '-c', 'listen_addresses=', ...SETTINGS.flatMap(setting => ['-c', setting])],
-    { ...identity, stdio: 'ignore' },
+    { ...identity, stdio: ['ignore', log, log] },
   )
+  closeSync(log)
   child.unref()
   const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
   const url = (database: string, role = 'postgres'): string =>
@@ -91,7 +101,9 @@ const start = async (): Promise<TestCluster> => {
     stop: async () => {
       child.kill('SIGINT')
       await Promise.race([exited, sleep(5000).then(() => child.kill('SIGQUIT'))])
+      const logged = readFileSync(logFile, 'utf8').split('\n')
       rmSync(folder, { recursive: true, force: true })
+      assertNoSecrets({ 'the log of the database server': logged })
     },
   }
 }
@@ -99,10 +111,11 @@ const start = async (): Promise<TestCluster> => {
 let running: Promise<TestCluster> | undefined
 
 /** The process' cluster. */
-export const testCluster = (): Promise<TestCluster> => (running ??= start())
+export const testCluster = (): Promise<TestCluster> => (running ??= startTestCluster())
 
 /** Stops the process' cluster if one was started; for the root hooks. */
 export const stopTestCluster = async (): Promise<void> => {
-  if (running !== undefined) await (await running).stop()
+  const stopped = running
   running = undefined
+  await (await stopped)?.stop()
 }

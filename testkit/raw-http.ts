@@ -2,6 +2,7 @@
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import type { ApiAnswer } from './api-answers.ts'
+import { judgeExchange } from './secrets-of-tests.ts'
 
 export interface RawRequest {
   readonly method: string
@@ -22,8 +23,8 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Sends a request and reads its answer. */
-export const sendRaw = (baseUrl: string, raw: RawRequest): Promise<ApiAnswer> =>
+/** Sends a request and reads its answer: for whoever judges by a canary of their own. */
+export const sendUnjudged = (baseUrl: string, raw: RawRequest): Promise<ApiAnswer> =>
   new Promise((resolve, reject) => {
     const { hostname, port, host } = new URL(baseUrl)
     const headers = [...raw.headers.flat(), 'Host', host]
@@ -45,8 +46,38 @@ export const sendRaw = (baseUrl: string, raw: RawRequest): Promise<ApiAnswer> =>
     outgoing.end(raw.body)
   })
 
-/** Writes bytes to a socket and reads until it closes; the answer as far as it is HTTP. */
-export const sendBytes = (baseUrl: string, bytes: Buffer | string): Promise<ApiAnswer> =>
+const headerOf = (headers: RawRequest['headers'], wanted: string): string | undefined =>
+  headers.find(([name]) => name.toLowerCase() === wanted)?.[1]
+
+/** Sends a request, reads its answer, and judges whether that keeps secrets. */
+export const sendRaw = async (baseUrl: string, raw: RawRequest): Promise<ApiAnswer> => {
+  const answer = await sendUnjudged(baseUrl, raw)
+  const sent = {
+    authorization: headerOf(raw.headers, 'authorization'),
+    idempotencyKey: headerOf(raw.headers, 'idempotency-key'),
+    body: raw.body?.toString(),
+  }
+  judgeExchange(`${raw.method} ${raw.target}`.slice(0, 80), sent, answer)
+  return answer
+}
+
+/** Writes bytes to a socket and reads until it closes; the answer as far as it is HTTP, judged as others are. */
+export const sendBytes = async (baseUrl: string, bytes: Buffer | string): Promise<ApiAnswer> => {
+  const answer = await writeAndRead(baseUrl, bytes)
+  const [head = '', ...rest] = bytes.toString().split('\r\n\r\n')
+  const [line = '', ...lines] = head.split('\r\n')
+  const valueOf = (name: string): string | undefined =>
+    lines.find(each => each.toLowerCase().startsWith(`${name}: `))?.slice(name.length + 2)
+  const sent = {
+    authorization: valueOf('authorization'),
+    idempotencyKey: valueOf('idempotency-key'),
+    body: rest.join('\r\n\r\n'),
+  }
+  judgeExchange(line.slice(0, 80), sent, answer)
+  return answer
+}
+
+const writeAndRead = (baseUrl: string, bytes: Buffer | string): Promise<ApiAnswer> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(baseUrl)
     const chunks: Buffer[] = []

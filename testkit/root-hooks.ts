@@ -6,8 +6,10 @@ import { removeTestFolders } from './server-files.ts'
 export const mochaHooks = {
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(120_000)
-    await clearAtEnd()
-    await stopTestCluster()
-    removeTestFolders()
+    try {
+      await clearAtEnd()
+    } finally {
+      await stopTestCluster().finally(removeTestFolders)
+    }
   },
 }

@@ -1,5 +1,7 @@
 /** What tests sent and got that is secret: none of it may stand in anything that a server wrote, or in an answer that is not to give it. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { inspect } from 'node:util'
 import type { Log } from '../runtime/log/log.ts'
 import { SecretDetector } from './secret-detector.ts'
@@ -21,11 +23,20 @@ const IN_LINK = /svc_[a-z]+_[0-9A-Za-z]{43}/
 const IN_CONNECTION = /^postgres(?:ql)?:\/\/[^:@/]+:([^@/]+)@/
 
 const detector = new SecretDetector()
+/** What everybody reads is no secret: examples stand here. */
+let published: string | undefined
+const isPublished = (value: string): boolean =>
+  (published ??= readFileSync(join(import.meta.dirname, '../docs/api/openapi.json'), 'utf8')).includes(value)
+/** Most are sent many times. */
+const known = new Set<string>()
 
 const note = (value: unknown): void => {
   if (Array.isArray(value)) for (const each of value) note(each)
-  else if (typeof value === 'string' && !TRIED.test(value))
+  else if (typeof value === 'string' && !known.has(value)) {
+    known.add(value)
+    if (TRIED.test(value) || isPublished(value)) return
     detector.add(IN_LINK.exec(value)?.[0] ?? IN_CONNECTION.exec(value)?.[1] ?? value)
+  }
 }
 
 const noteFields = (body: unknown, isSecret: (name: string) => boolean): void => {
@@ -37,12 +48,53 @@ const noteFields = (body: unknown, isSecret: (name: string) => boolean): void =>
   }
 }
 
-/** Notes a secret, or every secret in the body of a successful answer. */
-export const noteSecrets = (body: unknown): void => noteFields(body, name => SECRET_FIELD.test(name))
+/** Notes a secret, a list of them, or every secret in the body of a successful answer. */
+export const noteSecrets = (body: unknown): void => {
+  if (Array.isArray(body) && body.every(each => typeof each === 'string')) note(body)
+  else noteFields(body, name => SECRET_FIELD.test(name))
+}
 
 /** Notes every secret in the body of a request: what proves who asks, too. In answers these are a problem's word, and an operation's. */
-export const noteSecretsOfRequest = (body: unknown): void =>
+const noteSecretsOfRequest = (body: unknown): void =>
   noteFields(body, name => SECRET_FIELD.test(name) || SECRET_IN_REQUEST.test(name))
+
+/** Settings of a server that hold a secret, or several with commas between them. */
+const SECRET_SETTING = /_(?:TOKEN|PASSWORD|PASSWORD_HASH|SECRET|KEY)$/
+const SECRET_SETTINGS = /_KEYS$/
+
+/** Notes every secret among the settings that a test gives a server. */
+export const noteSecretSettings = (environment: Readonly<Record<string, string>>): void => {
+  for (const [name, value] of Object.entries(environment))
+    if (SECRET_SETTING.test(name)) noteSecrets(value)
+    else if (SECRET_SETTINGS.test(name)) noteSecrets(value.split(',').filter(Boolean))
+}
+
+/** What tests send, in whichever way. */
+interface SentRequest {
+  readonly authorization: string | null | undefined
+  /** It opens what is kept of an answer. */
+  readonly idempotencyKey: string | null | undefined
+  /** As it was read, or its text: JSON or a form. */
+  readonly body: unknown
+}
+
+const readBody = (body: unknown): unknown => {
+  if (typeof body !== 'string') return body
+  try {
+    return JSON.parse(body) as unknown
+  } catch {
+    return Object.fromEntries(new URLSearchParams(body))
+  }
+}
+
+/** Notes every secret of a request. */
+const noteSecretsOfSent = ({ authorization, idempotencyKey, body }: SentRequest): void => {
+  const bearer = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
+  if (bearer !== undefined) noteSecrets(bearer)
+  if (typeof idempotencyKey === 'string') noteSecrets(idempotencyKey)
+  const read = readBody(body)
+  if (typeof read === 'object') noteSecretsOfRequest(read)
+}
 
 /** @throws AssertionError naming the sink and the line in which a secret stands */
 export const assertNoSecrets = (sinks: Readonly<Record<string, readonly unknown[]>>): void => {
@@ -61,7 +113,7 @@ export const assertNoSecrets = (sinks: Readonly<Record<string, readonly unknown[
 const besidesSecrets = (name: string, value: unknown): unknown =>
   SECRET_FIELD.test(name) || WITH_SECRET.test(name) ? undefined : value
 
-/** An answer as {@link assertAnswerKeepsSecrets} judges it. */
+/** An answer as it is judged. */
 interface JudgedAnswer {
   readonly status: number
   readonly headers: Headers
@@ -70,10 +122,22 @@ interface JudgedAnswer {
 }
 
 /** @throws AssertionError when an answer tells a secret, of this request or of any before it, where it gives none */
-export const assertAnswerKeepsSecrets = (where: string, { status, headers, text, body }: JudgedAnswer): void => {
+const assertAnswerKeepsSecrets = (where: string, { status, headers, text, body }: JudgedAnswer): void => {
   const rest = status < 300 && body !== undefined ? JSON.stringify(body, besidesSecrets) : text
   const told = [...headers].filter(([name]) => name !== SECRET_HEADER).map(([name, value]) => `${name}: ${value}`)
   assertNoSecrets({ [`what ${where} answered (${status})`]: [...told, rest] })
+}
+
+/**
+ * What every request of a test goes through, and its answer: secrets of both are noted, and the answer is judged.
+ * @throws AssertionError when the answer tells a secret where it gives none
+ */
+export const judgeExchange = (where: string, sent: SentRequest, answer: JudgedAnswer): void => {
+  noteSecretsOfSent(sent)
+  if (answer.status < 300) noteSecrets(answer.body)
+  const next = answer.headers.get(SECRET_HEADER)
+  if (next !== null) noteSecrets(next)
+  assertAnswerKeepsSecrets(where, answer)
 }
 
 /** A log that passes everything on, and keeps each error that it is given, whatever of it is written. */

@@ -1,7 +1,7 @@
 /** A thread that asks and judges, so that the server under test has one to itself. */
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
-import { closeRawConnections, sendRaw } from '../raw-http.ts'
+import { closeRawConnections, sendUnjudged } from '../raw-http.ts'
 import { drawRequest, type World } from './draw-request.ts'
 import type { FromWorker, FuzzOrder, ToWorker } from './fuzz.ts'
 import { AnswerJudge } from './judge-answer.ts'
@@ -47,7 +47,7 @@ const ask = async (n: number): Promise<void> => {
   let fault: string | undefined
   let text = ''
   try {
-    const answer = await inTime(sendRaw(order.url, request))
+    const answer = await inTime(sendUnjudged(order.url, request))
     text = answer.text
     statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
     if (answer.status < 300 && !isMoved) succeeded.add(operation.operationId)

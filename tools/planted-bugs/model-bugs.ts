@@ -19,18 +19,8 @@ export const MODEL_BUGS: readonly Bug[] = [
         'const SPEND = `delete from magic_links where token_digest = $1 and expires_at > now() returning email`',
         'const SPEND = `delete from magic_links where token_digest = $1 returning email`',
       ],
-      [
-        'guesses of a code at the same moment count as one',
-        'set guesses = guesses + 1',
-        'set guesses = 1 + (select m.guesses from magic_links m where m.email = $1)',
-      ],
       ['a new link keeps the guesses of the old one', ' guesses = 0,', ''],
     ),
-    inFile('apiserver/commands/login/verify-magic-link.ts', [
-      'codes are guessed at all day',
-      'kept === undefined || !today.allowed',
-      'kept === undefined',
-    ]),
   ),
   ...foundBy(
     'device-flow',
@@ -39,20 +29,10 @@ export const MODEL_BUGS: readonly Bug[] = [
       'case when before.soon and d.state in',
       'case when before.soon and d.state not in',
     ]),
-    inFile('apiserver/commands/device/deny-device.ts', [
-      'anybody signed in takes a grant back',
-      `row?.state === 'approved' && row.decidedBy === userId`,
-      `row?.state === 'approved'`,
-    ]),
     inFile('apiserver/commands/device/poll-device-token.ts', [
       'a code that ran out is good once it is approved',
       'if (poll.expired) return',
       `if (poll.expired && poll.state === 'pending') return`,
-    ]),
-    inFile('apiserver/commands/device/find-device-request.ts', [
-      'a hit forgives the misses before it',
-      'for (const [limit, who] of counters) await takeBackAttempt(sql, limit.bucket, who)',
-      'for (const [limit, who] of counters) for (let n = 0; n < 5; n++) await takeBackAttempt(sql, limit.bucket, who)',
     ]),
     inFile('apiserver/commands/device/approve-device.ts', [
       'who approves second takes the grant over',
