@@ -44,7 +44,9 @@ export const outcomeIn = ({
 const closedRelay = async (): Promise<string> => {
   const relay = createServer(socket => socket.destroy()).listen(0, '127.0.0.1')
   await once(relay, 'listening')
-  atEnd(async () => void relay.close())
+  atEnd(async () => {
+    relay.close()
+  })
   const address = relay.address()
   return typeof address === 'object' && address !== null ? `https://127.0.0.1:${address.port}/` : ''
 }

@@ -21,6 +21,16 @@ const shellsIn = (text: string): readonly string[] => {
   ]
 }
 
+/** What of a source text could run a text as code (ASVS 1.3.2). */
+const evaluationsIn = (text: string): readonly string[] =>
+  [
+    ['eval', /(?<![\w.'"`])(?:globalThis\.)?eval\s*\(/],
+    ['a function of a text', /\bnew\s+(?:Async|Generator)?Function\s*\(|(?<![\w.])Function\s*\(\s*['"`]/],
+    ['a timer of a text', /\bset(?:Timeout|Interval|Immediate)\s*\(\s*['"`]/],
+    ['vm', /['"](?:node:)?vm['"]/],
+    ['a module out of a text', /\bimport\s*\(\s*[^'"\s)]|['"`]data:text\/javascript/],
+  ].flatMap(([what, form]) => ((form as RegExp).test(text) ? [what as string] : []))
+
 const sources = PRODUCT.flatMap(folder =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
@@ -36,6 +46,24 @@ describe('the product’s programs', () => {
     const starters = sources.filter(file => readFileSync(join(ROOT, file), 'utf8').includes('node:child_process'))
     assert.ok(sources.length > 500 && starters.length > 5, 'too few were read')
   })
+
+  it('run no text as code', () => {
+    const found = sources.flatMap(file =>
+      evaluationsIn(readFileSync(join(ROOT, file), 'utf8')).map(what => `${file}: ${what}`),
+    )
+    assert.deepEqual(found, [])
+  })
+
+  const evaluated: readonly (readonly [text: string, found: string])[] = [
+    ['const a = eval(text)', 'eval'],
+    ['globalThis.eval(text)', 'eval'],
+    [`new Function('a', text)`, 'a function of a text'],
+    [`setTimeout('run()', 5)`, 'a timer of a text'],
+    [`import { runInContext } from 'node:vm'`, 'vm'],
+    ['await import(name)', 'a module out of a text'],
+  ]
+  for (const [text, found] of evaluated)
+    it(`would be noticed with ${text}`, () => assert.deepEqual(evaluationsIn(text), [found]))
 
   const planted: [why: string, text: string, found: readonly string[]][] = [
     ['a line for a shell', `import { exec } from 'node:child_process'`, ['exec']],

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SIGN_IN_ATTEMPTS } from '../apiserver/commands/login/check-password.ts'
+import { apiServerConfig } from '../apiserver/config/config.ts'
+import { apiServerEnv } from '../apiserver/config/env.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
@@ -17,10 +20,24 @@ const REQUIRED = SECTIONS.split(' ').flatMap(section => {
   return Array.from({ length: Number(count) }, (_, at) => `${number}.${at + 1}`)
 })
 
-/** Rows of the tables, as [requirements, file, title]. */
-const rows = [...asvs.matchAll(/^\| (\d[^|]*) \|[^|]*\| `([^`]+)`: “(.+)” \|$/gm)].map(
-  ([, requirements = '', file = '', title = '']) => ({ requirements, file, title }),
+/** Rows of what is shown, as [requirements, tests]. */
+const rows = [...asvs.matchAll(/^\| (\d[^|]*) \|[^|]*\| (`[^`]+`: “.+”) \|$/gm)].map(
+  ([, requirements = '', tests = '']) => ({
+    requirements,
+    tests: [...tests.matchAll(/`([^`]+)`: “(.+?)”(?:; |$)/g)].map(([, file = '', title = '']) => ({ file, title })),
+  }),
 )
+/** Of what is not met. */
+const deviations = asvs.slice(asvs.indexOf('### Deviations'), asvs.indexOf('### Not applicable'))
+
+/** The titles of the tests of a file, and of groups of them, as they are written there. */
+const titlesIn = (text: string): readonly string[] =>
+  [...text.matchAll(/\b(?:it|describe)\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g)].map(([, , title = '']) => title)
+
+/** A level 3 that says so is none that is asked for. */
+const numbersIn = (cell: string): readonly string[] => cell.split(', ').map(each => each.replace(' (level 3)', ''))
+const asNumber = (requirement: string): number =>
+  requirement.split('.').reduce((sum, part) => sum * 100 + Number(part), 0)
 
 describe('the page of what is shown', () => {
   it('names every requirement of levels 1 and 2 once', () => {
@@ -44,15 +61,58 @@ describe('the page of what is shown', () => {
   })
 
   it('has a row for each test that it names, and no row without one', () => {
-    const lines = asvs.split('\n').filter(line => /^\| \d/.test(line))
+    const lines = asvs
+      .replace(deviations, '')
+      .split('\n')
+      .filter(line => /^\| \d/.test(line))
     assert.ok(rows.length > 90)
     assert.equal(rows.length, lines.length, 'a row that names no test')
   })
 
-  for (const { requirements, file, title } of rows)
-    it(`shows ${requirements} by a test that is there`, () => {
-      assert.ok(read(file).includes(title), `${file} has no test called “${title}”`)
+  for (const { requirements, tests } of rows)
+    it(`shows ${requirements} by tests that are there, called so, and in order`, () => {
+      const numbers = numbersIn(requirements).map(asNumber)
+      assert.deepEqual(
+        numbers,
+        numbers.toSorted((a, b) => a - b),
+      )
+      assert.ok(tests.length > 0)
+      for (const { file, title } of tests)
+        assert.ok(titlesIn(read(file)).includes(title), `${file} has no test called “${title}”`)
     })
+
+  it('gives each deviation its reason', () => {
+    const lines = deviations.split('\n').filter(line => /^\| \d/.test(line))
+    assert.ok(lines.length > 5)
+    for (const line of lines) {
+      const [, requirements = '', what = '', why = ''] = line.split('|').map(cell => cell.trim())
+      assert.ok(
+        numbersIn(requirements).every(number => REQUIRED.includes(number)),
+        line,
+      )
+      for (const cell of [what, why]) assert.ok(cell.split(' ').length > 3, `“${cell}” is no sentence: ${line}`)
+    }
+  })
+
+  it('says how guessing is limited, with the figures in force', () => {
+    const { maxFailures, lockoutSeconds } = apiServerConfig({}).login
+    const minutes = (seconds: number): string => `${seconds / 60} minutes`
+    const { most, windowSeconds } = SIGN_IN_ATTEMPTS
+    for (const told of [
+      `${maxFailures} in 15 minutes lock it for ${minutes(lockoutSeconds)}`,
+      `| ${most} in ${minutes(windowSeconds)} |`,
+    ])
+      assert.ok(page.includes(told), told)
+  })
+
+  it('names every setting by which it calls somebody', () => {
+    const calls = Object.keys(apiServerEnv.shape).filter(name =>
+      /(?:ISSUER|INTROSPECTION|WEBHOOK)_URL$|_HOST$/.test(name),
+    )
+    assert.ok(calls.length >= 4)
+    for (const name of [...calls, 'SERVICE_DATABASE_URL', 'SERVICE_STORE_URL'])
+      assert.ok(page.includes(`\`${name}\``), name)
+  })
 
   it('names no test file that is not there', () => {
     for (const [, file = ''] of page.matchAll(/`([\w./-]+\.test\.ts)`/g)) read(file)

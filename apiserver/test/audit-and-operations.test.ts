@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import {
@@ -79,6 +81,23 @@ describe('audit events and operations', () => {
       assert.equal(last?.metadata['request_id'], 'my-request.42')
       assert.ok(api.logged.some(line => line.includes('my-request.42') && line.includes(answer.body.id)))
       await finished(team.developer, answer.body.id)
+    })
+
+    it('stand in the log of a refusal, with whose credential was refused what', async () => {
+      const id = `refused.${randomUUID()}`
+      const refused = await team.viewer.call('createInvitation', {
+        params: { org: ORG },
+        body: { email: 'ada@example.com', role: 'viewer' },
+        headers: { 'X-Request-Id': id },
+      })
+      assert.equal(refused.status, 403)
+      const lines = () => api.logged.filter(line => line.includes(id))
+      while (lines().length === 0) await sleep(5)
+      const [line] = lines().map(each => JSON.parse(each) as Record<string, unknown>)
+      assert.deepEqual(
+        [line?.['status'], line?.['route'], line?.['method'], line?.['credential_id']],
+        [403, '/v1/organizations/{org}/invitations', 'POST', team.viewer.tokenId],
+      )
     })
 
     it('do not grow by refused calls or reads', async () => {

@@ -15,6 +15,22 @@ describe('jsonLog', () => {
     assert.ok(!Number.isNaN(Date.parse(String(line!['time']))))
   })
 
+  it('lets nobody begin a line of their own: line breaks and controls are escaped, wherever they stand', () => {
+    const forged = '\r\n{"level":"error","msg":"forged"}\n\u0000\u001b[2K\u2028'
+    const lines: string[] = []
+    const log = jsonLog({ write: line => void lines.push(line) })
+    log.info({ user_agent: forged, [forged]: [forged] }, forged)
+    log.child({ request_id: forged }).warn({ err: new Error(forged) }, 'x')
+    assert.equal(lines.length, 2)
+    for (const line of lines) {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+      assert.doesNotMatch(line.replace(/\n$/, ''), /[\u0000-\u001f]/)
+      assert.notEqual((JSON.parse(line) as { msg: string }).msg, 'forged')
+    }
+    const [first] = lines.map(line => JSON.parse(line) as Record<string, unknown>)
+    assert.deepEqual([first?.['user_agent'], first?.['msg'], first?.[forged]], [forged, forged, [forged]])
+  })
+
   it('tells an error and its causes, and none of the fields that a driver hangs on them', () => {
     const cause = Object.assign(new Error('duplicate key'), { code: '23505', detail: 'Key (token)=(svc_pat_canary)' })
     const [line] = written(log => log.error({ err: new Error('Cannot insert', { cause }) }, 'Failed'))

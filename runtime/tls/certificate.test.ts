@@ -34,6 +34,15 @@ describe('certificates', () => {
     assert.equal(new Date(certificate.validTo).toISOString(), '2027-12-29T12:00:00.000Z')
   })
 
+  it('have P-256 keys, and signatures over SHA-256', () => {
+    for (const { certificate: pem, key } of [authority, server]) {
+      const { publicKey, signatureAlgorithm } = new X509Certificate(pem)
+      for (const { asymmetricKeyType, asymmetricKeyDetails } of [publicKey, createPrivateKey(key)])
+        assert.deepEqual([asymmetricKeyType, asymmetricKeyDetails?.namedCurve], ['ec', 'prime256v1'])
+      assert.equal(signatureAlgorithm, 'ecdsa-with-SHA256')
+    }
+  })
+
   it('outlive 2049, where dates are written another way', () => {
     const late = new X509Certificate(makeAuthority('late', 3650, new Date('2048-01-01T00:00:00Z')).certificate)
     assert.equal(new Date(late.validTo).getUTCFullYear(), 2057)
