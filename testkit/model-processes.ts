@@ -62,7 +62,9 @@ const start = async (): Promise<ModelProcesses> => {
   const { database } = place.plane
   atEnd(() => database.stop())
   const processes = await Promise.all([startApiProcess(place), startApiProcess(place)])
-  atEnd(async () => void (await Promise.all(processes.map(each => each.stop()))))
+  atEnd(async () => {
+    await Promise.all(processes.map(each => each.stop()))
+  })
   const urls = processes.map(({ url }) => url)
   const masterKey = Buffer.from(place.environment['SERVICE_KMS_MASTER_KEY'] ?? '', 'base64')
   const keys = await openServerKeys({ current: masterKey }, database, { rewrap: false, patienceMs: 0 })

@@ -11,7 +11,8 @@ const AT_ONCE = 2
 const NEEDED = 0.95
 
 const words = process.argv.slice(2).join(' ')
-const bugs = [...BUGS, ...MODEL_BUGS].filter(({ what, model }) => what.includes(words) || model === words)
+const ofModel = MODEL_BUGS.filter(({ model }) => model === words)
+const bugs = ofModel.length > 0 ? ofModel : [...BUGS, ...MODEL_BUGS].filter(({ what }) => what.includes(words))
 const tell = ({ bug, caughtBy, seconds }: Hunt): void =>
   console.log(
     `${caughtBy === undefined ? 'MISSED' : 'caught'} ${seconds.toFixed(0).padStart(4)} s  ${bug.what}  (${bug.file})\n               ${caughtBy ?? ''}`,
