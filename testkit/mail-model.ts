@@ -18,7 +18,7 @@ import { keepStatisticsFresh } from './fresh-statistics.ts'
 import { openSession } from './open-sql.ts'
 
 /** The hash of a password as the models make it, in the form of a real one. */
-const quickHash = (password: string): string => {
+export const quickHash = (password: string): string => {
   const digest = createHash('sha256').update(password).digest('base64').replaceAll('=', '')
   return `$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$${digest}`
 }

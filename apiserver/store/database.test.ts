@@ -206,6 +206,20 @@ describe('Database', () => {
     }
   })
 
+  it('answers database_unavailable to all who wait for a connection when it is stopped, and to all who come later', async () => {
+    const link = await lossyLink((await testCluster()).socketFolder)
+    link.fallSilent()
+    const url = `postgres://svc_api@127.0.0.1:${link.port}/${plane.name}`
+    const database = plane.open({ url, connectTimeoutMs: 200 })
+    const asked = [database.rows('select 1'), database.transaction(add)]
+    const refused = asked.map(each => assert.rejects(each, isCode('database_unavailable')))
+    await database.stop()
+    await Promise.all(refused)
+    await assert.rejects(database.rows('select 1'), isCode('database_unavailable'))
+    await assert.rejects(database.transaction(add), isCode('database_unavailable'))
+    link.stop()
+  })
+
   it('gives up on a statement at its deadline', async () => {
     const hasty = plane.open({ statementTimeoutMs: 50 })
     await assert.rejects(hasty.rows('select pg_sleep(30)'), isCode('database_unavailable'))

@@ -5,7 +5,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Log } from '../../runtime/log/log.ts'
-import { CommitUnknownError, mayRetry, readDriverError, sqlState, toDomainError } from './database-error.ts'
+import {
+  CommitUnknownError,
+  ConnectionLostError,
+  mayRetry,
+  readDriverError,
+  sqlState,
+  toDomainError,
+} from './database-error.ts'
 import { SharedReads } from './shared-reads.ts'
 import { type Sql, together } from './sql.ts'
 import { sqlOn } from './sql-on.ts'
@@ -39,6 +46,7 @@ export class Database implements Sql {
   readonly #reads: SharedReads
   readonly #log: Log
   readonly #retryBudgetMs: number
+  #isStopped = false
 
   constructor(options: DatabaseOptions) {
     const { statementTimeoutMs = 10_000 } = options
@@ -90,8 +98,9 @@ export class Database implements Sql {
     return this.#persist(() => this.#attempt(work, close))
   }
 
-  /** Closes every connection once it is free. */
+  /** Closes every connection once it is free. What is asked for from now on is `database_unavailable`. */
   async stop(): Promise<void> {
+    this.#isStopped = true
     await this.#reads.stop()
     if (!this.#pool.ended && !this.#pool.ending) await this.#pool.end()
   }
@@ -109,6 +118,7 @@ export class Database implements Sql {
     const giveUpAt = performance.now() + this.#retryBudgetMs
     for (let attempts = 1; ; attempts++) {
       try {
+        if (this.#isStopped) throw new ConnectionLostError(new Error('The pool was stopped'), false)
         return await attempt()
       } catch (error) {
         if (error instanceof CommitUnknownError) throw error

@@ -21,13 +21,17 @@ class Lane {
 
   constructor(config: pg.ClientConfig) {
     this.#client = new pg.Client({ ...config, stream: () => this.#socket })
-    const lose = (): void => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#connected = promise
+    const lose = (error: unknown): void => {
       this.lost = true
+      reject(error)
     }
     this.#client.on('error', lose)
-    this.#client.on('end', lose)
-    this.#connected = this.#client.connect()
-    this.#connected.catch(lose)
+    // The driver never tells whoever connects that the session was ended meanwhile.
+    this.#client.on('end', () => lose(new Error('The connection ended')))
+    this.#connected.catch(() => undefined)
+    this.#client.connect().then(resolve, lose)
   }
 
   async rows<Row>(text: string, values: readonly unknown[] | undefined): Promise<readonly Row[]> {
