@@ -88,4 +88,14 @@ describe('reads that share connections', () => {
     await ending.stop()
     assert.equal((await Promise.all(reads)).length, 50)
   })
+
+  it('are answered before a stop is done, where their connections were only being made, too', async () => {
+    const ending = plane.open()
+    const reads = Array.from({ length: 50 }, (_, n) => ending.row<{ n: number }>('select $1::int as n', [n]))
+    const [rows] = await Promise.all([Promise.all(reads), ending.stop()])
+    assert.deepEqual(
+      rows.map(row => row?.n),
+      Array.from({ length: 50 }, (_, n) => n),
+    )
+  })
 })

@@ -5,6 +5,7 @@
  * the failure of one touches no other; a lost connection fails those under way on it, and reads may be sent again.
  */
 import { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import pg from 'pg'
 import { endSession } from '../../runtime/postgres/end-session.ts'
 import { readDriverError } from './database-error.ts'
@@ -21,17 +22,13 @@ class Lane {
 
   constructor(config: pg.ClientConfig) {
     this.#client = new pg.Client({ ...config, stream: () => this.#socket })
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    this.#connected = promise
-    const lose = (error: unknown): void => {
+    const lose = (): void => {
       this.lost = true
-      reject(error)
     }
     this.#client.on('error', lose)
-    // The driver never tells whoever connects that the session was ended meanwhile.
-    this.#client.on('end', () => lose(new Error('The connection ended')))
-    this.#connected.catch(() => undefined)
-    this.#client.connect().then(resolve, lose)
+    this.#client.on('end', lose)
+    this.#connected = this.#client.connect()
+    this.#connected.catch(lose)
   }
 
   async rows<Row>(text: string, values: readonly unknown[] | undefined): Promise<readonly Row[]> {
@@ -45,8 +42,12 @@ class Lane {
     }
   }
 
+  /** What was asked is answered before, also where the connection is only being made: the driver would never tell those who wait for it. */
   async end(): Promise<void> {
     this.lost = true
+    await this.#connected.catch(() => undefined)
+    // Whoever waited asks in this turn.
+    await nextTurn()
     await endSession(this.#client)
   }
 
