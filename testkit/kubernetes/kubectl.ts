@@ -10,12 +10,17 @@ export interface Ended {
 
 const DEADLINE_MS = 300_000
 
+/** How a command is run. */
+export interface Running {
+  readonly input?: string
+  readonly env?: NodeJS.ProcessEnv
+  readonly cwd?: string
+  /** Hears what it prints as it comes. */
+  readonly hears?: (text: string) => void
+}
+
 /** Runs a program to its end; whatever its exit code is. */
-export const ended = (
-  program: string,
-  args: readonly string[],
-  options: { readonly input?: string; readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
-): Promise<Ended> =>
+export const ended = (program: string, args: readonly string[], options: Running = {}): Promise<Ended> =>
   new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       stdio: 'pipe',
@@ -25,7 +30,10 @@ export const ended = (
     })
     let stdout = ''
     let stderr = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+      options.hears?.(text)
+    })
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
     child.once('error', reject)
     child.once('close', code => resolve({ code, stdout, stderr }))
@@ -46,7 +54,7 @@ export const kubectlOn = (kubeconfig: string) => {
   return {
     run: (args: readonly string[], input?: string) =>
       ended('kubectl', withCluster(args), input === undefined ? {} : { input }),
-    must: (args: readonly string[], input?: string) =>
-      succeeded('kubectl', withCluster(args), input === undefined ? {} : { input }),
+    must: (args: readonly string[], input?: string, hears?: Running['hears']) =>
+      succeeded('kubectl', withCluster(args), { ...(input !== undefined && { input }), ...(hears && { hears }) }),
   }
 }

@@ -106,7 +106,10 @@ describe('a host on a cluster', function () {
     await psql(ref, 'select pg_reload_conf()')
     await untilHolds(async () => (await psql(ref, 'show log_checkpoints')).trim() === 'on')
     await query(ref, 'create table dirty as select generate_series(1, 1000) as n')
-    const log = scene.kubectl(['logs', ...inPod, '--follow', '--since=1s'])
+    let heard = ''
+    const log = scene.kubectl(['logs', ...inPod, '--follow'], undefined, text => (heard += text))
+    // A pod that stops before is gone when its log is asked for.
+    await untilHolds(() => heard.includes('ready to accept connections'))
     await host.stop(ref)
     assert.equal((await untilState(host, ref, ['stopped'], SLOWEST_MS)).cleanStop, true)
     const lines = (await log).split('\n')
