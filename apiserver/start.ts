@@ -1,5 +1,6 @@
 /** Composes the API server: configuration and ports in, a running service out. */
 import { Gauge, type Registry } from 'prom-client'
+import { isCurrent } from '../lib/credentials/argon2-hash.ts'
 import type { BackoffPolicy } from '../runtime/controller/backoff.ts'
 import type { Credentials } from '../runtime/credentials/credentials.ts'
 import type { Log } from '../runtime/log/log.ts'
@@ -223,12 +224,16 @@ const keysOf = async (config: ApiServerInstance, database: Database): Promise<Se
   }
 }
 
+const OTHER_COST =
+  'SERVICE_ADMIN_PASSWORD_HASH costs more or less than all other hashes: until its owner signs in, the time of a refused sign-in tells that there is this account. node apiserver/hash-password.ts makes one of the same cost'
+
 /** While there is no administrator every start says the token with which one is made, and voids the one before. */
 const sayHowToSetUp = async (
   { administrator, databasePatienceMs = 0 }: ApiServerInstance,
   database: Database,
-  announce: ApiServerPorts['announce'],
+  { announce, log }: Pick<ApiServerPorts, 'announce' | 'log'>,
 ): Promise<string | undefined> => {
+  if (administrator.passwordHash !== undefined && !isCurrent(administrator.passwordHash)) log.warn({}, OTHER_COST)
   try {
     const token = await untilBack(() => prepareFirstAdministrator(database, administrator), databasePatienceMs)
     if (token !== undefined)
@@ -279,7 +284,7 @@ export const startApiServer = async (config: ApiServerInstance, ports: ApiServer
   }
   const keys = await keysOf(config, database)
   // Where an identity provider says who people are, nobody is set up here.
-  const setupToken = provider === undefined ? await sayHowToSetUp(config, database, ports.announce) : undefined
+  const setupToken = provider === undefined ? await sayHowToSetUp(config, database, ports) : undefined
   observePool(database, registry)
   const dispatch = startDispatchAndProjection({
     database,

@@ -71,16 +71,17 @@ describe('the API server’s configuration', () => {
     const configured = (hash: string) =>
       apiServerConfig({ SERVICE_ADMIN_EMAIL: 'Root@example.com', SERVICE_ADMIN_PASSWORD_HASH: hash }).administrator
 
-    it('takes a hash of the cost of all others', () => {
-      const passwordHash = hashOf('m=19456,t=2,p=1')
-      assert.deepEqual(configured(passwordHash), { email: 'root@example.com', passwordHash })
-    })
+    for (const cost of ['m=19456,t=2,p=1', 'm=65536,t=3,p=4', 'm=262144,t=10,p=4'])
+      it(`takes a hash of ${cost}`, () => {
+        const passwordHash = hashOf(cost)
+        assert.deepEqual(configured(passwordHash), { email: 'root@example.com', passwordHash })
+      })
 
     for (const [what, hash] of [
-      ['costs more memory', hashOf('m=262144,t=2,p=1')],
-      ['costs more passes', hashOf('m=19456,t=3,p=1')],
-      ['has more lanes', hashOf('m=19456,t=2,p=2')],
-      ['costs less', hashOf('m=12288,t=3,p=1')],
+      ['costs too much memory', hashOf('m=262145,t=2,p=1')],
+      ['costs too many passes', hashOf('m=19456,t=11,p=1')],
+      ['has too many lanes', hashOf('m=19456,t=2,p=5')],
+      ['costs too little', hashOf('m=12288,t=3,p=1')],
       ['is of another kind', hashOf('m=19456,t=2,p=1').replace('argon2id', 'argon2i')],
       ['is a password', 'seven wet stones at the pier'],
     ] as const)
@@ -89,7 +90,9 @@ describe('the API server’s configuration', () => {
           () => configured(hash),
           (error: unknown) =>
             error instanceof ConfigError &&
-            /SERVICE_ADMIN_PASSWORD_HASH.* m=19456,t=2,p=1.* node apiserver\/hash-password\.ts /.test(error.message) &&
+            /SERVICE_ADMIN_PASSWORD_HASH.* m=19456-262144, t=2-10, p=1-4.* node apiserver\/hash-password\.ts /.test(
+              error.message,
+            ) &&
             !error.message.includes(hash),
         )
       })

@@ -93,7 +93,7 @@ export const apiServerEnv = z.object({
     .max(512)
     .optional()
     .describe(
-      'Password of that administrator, as `node apiserver/hash-password.ts` makes it of standard input: an argon2id PHC string of the cost of all others; put in force at the next start, once for each change',
+      'Password of that administrator, an argon2id PHC string, as `node apiserver/hash-password.ts` makes it of standard input; put in force at the next start, once for each change',
     ),
   SERVICE_LOG_LEVEL: z.enum(LOG_LEVELS).default('info').describe('The lowest level that is logged'),
   SERVICE_TRUSTED_PROXIES: z

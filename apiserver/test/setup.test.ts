@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { hash } from '@node-rs/argon2'
+import { isCurrent } from '../../lib/credentials/argon2-hash.ts'
 import { ApiClient } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
+import { eventually } from '../../testkit/dispatch-world.ts'
 import { REPLICAS } from '../../testkit/full.ts'
 import { fromAnywhere, signInAs, TEST_PASSWORD } from '../../testkit/sign-in.ts'
 import { prepareFirstAdministrator } from '../commands/login/first-administrator.ts'
@@ -78,6 +80,19 @@ describe('the first administrator', () => {
     const body = { setup_token: 'svc_setup_junk', email: 'ada@example.com', password: PASSWORD }
     const answers = await Promise.all(Array.from({ length: 12 }, () => api.nobody.call('setUp', { body })))
     assert.equal(answers.filter(({ status }) => status === 429).length, 2)
+  })
+
+  it('of the configuration may have a hash of another cost, of which a start warns until a sign-in has renewed it', async () => {
+    const passwordHash = await hash(PASSWORD, { memoryCost: 65_536, timeCost: 3, parallelism: 4 })
+    const environment = { ...TRUST, SERVICE_ADMIN_EMAIL: 'root@example.com', SERVICE_ADMIN_PASSWORD_HASH: passwordHash }
+    api = await startTestApiServer({ operator: false, environment })
+    const warnings = api.logged.filter(line => line.includes('SERVICE_ADMIN_PASSWORD_HASH'))
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0]!, /"level":"warn".*node apiserver\/hash-password\.ts/)
+    const body = { email: 'root@example.com', password: PASSWORD }
+    assert.equal((await api.nobody.call('signIn', { body, headers: fromAnywhere() })).status, 200)
+    const stored = () => api.plane.database.row<{ hash: string }>('select hash from passwords')
+    await eventually(stored, row => isCurrent(row?.hash ?? ''), 'the hash is renewed')
   })
 
   it('of the configuration has its password, which is reset once for each change of the hash', async () => {
