@@ -4,7 +4,7 @@ import { cpSync, renameSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import { claims, networkPolicies, pods, statefulSets } from '../../operator/host/kubernetes/object-types.ts'
-import { ClusterProcess, type ClusterProcessName } from '../../testkit/kubernetes/cluster-process.ts'
+import { ClusterProcess, type ClusterProcessName, untilAnswered } from '../../testkit/kubernetes/cluster-process.ts'
 import { etcdUrl, useUpSpace } from '../../testkit/kubernetes/etcd.ts'
 import { skipBecause } from '../../testkit/skip-because.ts'
 import type { FakedEnvironment } from './faked-environment.ts'
@@ -14,7 +14,6 @@ import { signInBySecret } from './sign-in-by-secret.ts'
 /** Less than what a leader may be without an answer. */
 const FROZEN_MS = 7000
 const FULL_MS = 5000
-const DEADLINE_MS = 60_000
 
 describe('an operator whose cluster has trouble with its etcd', function () {
   this.timeout(240_000)
@@ -34,16 +33,7 @@ describe('an operator whose cluster has trouble with its etcd', function () {
     const lists = [objects.list(statefulSets, place), objects.list(claims, place), objects.list(pods, place)] as const
     return (await Promise.all(lists)).map(({ items }) => items.map(({ metadata }) => metadata?.uid))
   }
-  const answers = async (): Promise<void> => {
-    for (const until = Date.now() + DEADLINE_MS; ; )
-      try {
-        await scene.faked.store.list(environmentType)
-        return
-      } catch (error) {
-        if (Date.now() > until) throw error
-        await sleep(50)
-      }
-  }
+  const answers = (): Promise<void> => untilAnswered(() => scene.faked.store.list(environmentType))
 
   it('catches up with one that answered nobody for seconds, and leads on', async function () {
     const etcd = processOf(this, 'etcd')

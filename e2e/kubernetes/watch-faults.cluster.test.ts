@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentType } from '../../crds/environment-type.ts'
 import { sized } from '../../testkit/full.ts'
-import { ClusterProcess } from '../../testkit/kubernetes/cluster-process.ts'
+import { ClusterProcess, untilAnswered } from '../../testkit/kubernetes/cluster-process.ts'
 import { compactHistory, etcdUrl, isForgotten } from '../../testkit/kubernetes/etcd.ts'
 import { type FakedCluster, fakedCluster } from '../../testkit/kubernetes/faked-cluster.ts'
 import type { Exchange, Fault, FaultProxy } from '../../testkit/kubernetes/fault-proxy.ts'
@@ -188,20 +188,6 @@ describe('an operator whose watches break', function () {
     await live()
   })
 
-  /** Waits until the API server answers again. */
-  const answers = async (): Promise<void> => {
-    const until = Date.now() + 60_000
-    for (;;) {
-      try {
-        await faked.store.list(environmentType)
-        return
-      } catch (error) {
-        if (Date.now() > until) throw error
-      }
-      await sleep(100)
-    }
-  }
-
   it('an API server that ended for 30 s is caught up with, though its history was compacted meanwhile', async function () {
     const history = etcdUrl() ?? skipBecause(this, 'SERVICE_TEST_ETCD_URL does not say where the history is')
     const apiServer =
@@ -224,7 +210,7 @@ describe('an operator whose watches break', function () {
     } finally {
       apiServer.start()
     }
-    await answers()
+    await untilAnswered(() => faked.store.list(environmentType))
     await Promise.all(environments.map(done))
     // A running API server answers old versions from its memory, compacted or not: only a new one says that they are gone.
     assert.ok(

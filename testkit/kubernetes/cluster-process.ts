@@ -96,6 +96,18 @@ export class ClusterProcess {
   }
 }
 
+/** Waits until the API server answers what somebody asks. @throws what it answered last, when it does not in a minute */
+export const untilAnswered = async (ask: () => Promise<unknown>): Promise<void> => {
+  for (const until = Date.now() + 2 * DEADLINE_MS; ; )
+    try {
+      await ask()
+      return
+    } catch (error) {
+      if (Date.now() > until) throw error
+      await sleep(50)
+    }
+}
+
 const recipeOf = (pid: number): Recipe => {
   const words = (file: string): string[] => readFileSync(`/proc/${pid}/${file}`, 'utf8').split('\0').slice(0, -1)
   return {
