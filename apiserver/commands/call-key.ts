@@ -5,7 +5,8 @@ import type { CommandDependencies } from './dependencies.ts'
 
 /** A key under which a call's answer is kept. */
 export interface CallKey extends IdempotencyScope {
-  readonly idempotencyKey: string
+  /** The raw Idempotency-Key. */
+  readonly callersKey: string
   /** Of what is asked for: of this key and keyed by ours, so that a dump of the database gives no body away, however guessable. */
   readonly fingerprint: Buffer
 }
@@ -20,5 +21,5 @@ export const callKeyOf = (call: Call, { contentKey }: Pick<CommandDependencies, 
   const scopeHash = sha256(JSON.stringify([principal.userId ?? principal.credentialId, method, route, place]))
   const keyHash = sha256(idempotencyKey)
   const fingerprint = createHmac('sha256', contentKey).update(scopeHash).update(keyHash).update(contentHash).digest()
-  return { scopeHash, keyHash, idempotencyKey, fingerprint }
+  return { scopeHash, keyHash, callersKey: idempotencyKey, fingerprint }
 }

@@ -4,7 +4,7 @@ import { openReply, type SealContext, sealReply } from './seal-reply.ts'
 
 const context: SealContext = {
   sealingKey: randomBytes(32),
-  idempotencyKey: 'order-66',
+  callersKey: 'order-66',
   scopeHash: randomBytes(32),
 }
 const body = Buffer.from('{"token":"svc_pat_secret"}')
@@ -19,11 +19,7 @@ describe('sealReply', () => {
 
   it('opens with nothing else: key of ours, raw key of the caller, scope', () => {
     const sealed = sealReply(body, context)
-    for (const change of [
-      { sealingKey: randomBytes(32) },
-      { idempotencyKey: 'order-67' },
-      { scopeHash: randomBytes(32) },
-    ])
+    for (const change of [{ sealingKey: randomBytes(32) }, { callersKey: 'order-67' }, { scopeHash: randomBytes(32) }])
       assert.equal(openReply(sealed, { ...context, ...change }), undefined)
   })
 

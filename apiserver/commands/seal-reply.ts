@@ -1,6 +1,6 @@
 /**
  * Seals a reply that holds a secret, so that only a caller who repeats the very same request opens it. The key is made of
- * a key of ours and the raw Idempotency-Key, of which nothing but a hash is kept: neither a dump of the database nor the
+ * a key of ours and something of the caller's, of which nothing but a hash is kept: neither a dump of the database nor the
  * master key, nor both together, open it.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
@@ -13,21 +13,15 @@ const TAG_BYTES = 16
 export interface SealContext {
   /** A key of ours. */
   readonly sealingKey: Buffer
-  /** The raw Idempotency-Key. */
-  readonly idempotencyKey: string
+  /** What the caller alone has: a raw Idempotency-Key, a device code. */
+  readonly callersKey: string
   /** Who calls what: another scope cannot open it. */
   readonly scopeHash: Buffer
 }
 
-const keyOf = ({ sealingKey, idempotencyKey, scopeHash }: SealContext): Buffer =>
+const keyOf = ({ sealingKey, callersKey, scopeHash }: SealContext): Buffer =>
   Buffer.from(
-    hkdfSync(
-      'sha256',
-      Buffer.concat([sealingKey, Buffer.from(idempotencyKey)]),
-      scopeHash,
-      'svc idempotent reply v1',
-      32,
-    ),
+    hkdfSync('sha256', Buffer.concat([sealingKey, Buffer.from(callersKey)]), scopeHash, 'svc idempotent reply v1', 32),
   )
 
 /** iv | tag | ciphertext. */

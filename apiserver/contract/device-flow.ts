@@ -78,7 +78,7 @@ export type DeviceTokenBody = z.output<typeof deviceTokenBody>
 
 const deviceTokenRecord = z.object({
   access_token: z.string().meta({
-    description: 'The agent’s token: shown this once',
+    description: 'The agent’s token: told to the device that fetched it, for ten minutes',
     example: 'svc_agt_project.acme.shop.deploy.exp-20261128T0930Z_3fK9xQ2mWc7Rt1Zb8Nv5Hj0Ls6Dg4Pe2Ya9Uq3Xi7Ok1Mf000000',
   }),
   token_type: z.literal('Bearer').meta({ description: 'How it is sent', example: 'Bearer' }),
@@ -179,7 +179,7 @@ export const deviceFlowRoutes = {
     tag: 'Device flow',
     summary: 'Fetch the token, once it is approved',
     description:
-      'RFC 8628: authorization_pending means to ask again after the interval, slow_down to do that with five seconds more from now on. The token is handed out once. As JSON or as a form.',
+      'RFC 8628: authorization_pending means to ask again after the interval, slow_down to do that with five seconds more from now on. One token is made; where its answer was lost, the same address may ask again for ten minutes and gets the same. As JSON or as a form.',
     policy: 'public',
     organization: 'none',
     speaksOAuth: true,

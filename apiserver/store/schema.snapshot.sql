@@ -125,8 +125,11 @@ device_requests.token_id text
 device_requests.granted_scopes text[]
 device_requests.granted_organization_id text
 device_requests.token_expires_at timestamp(3) with time zone
+device_requests.sealed_token bytea
+device_requests.told_until timestamp(3) with time zone
 device_requests constraint device_requests_check CHECK (((state = ANY (ARRAY['approved'::text, 'redeemed'::text])) = (token_id IS NOT NULL)))
 device_requests constraint device_requests_check1 CHECK (((token_id IS NULL) = (granted_scopes IS NULL)))
+device_requests constraint device_requests_check2 CHECK (((sealed_token IS NULL) OR ((state = 'redeemed'::text) AND (told_until IS NOT NULL))))
 device_requests constraint device_requests_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES users(user_id)
 device_requests constraint device_requests_device_digest_check CHECK ((length(device_digest) = 32))
 device_requests constraint device_requests_pkey PRIMARY KEY (device_digest)
@@ -138,6 +141,7 @@ device_requests constraint device_requests_user_code_digest_key UNIQUE (user_cod
 CREATE INDEX device_requests_approved ON public.device_requests USING btree (decided_by) WHERE (state = 'approved'::text)
 CREATE INDEX device_requests_by_client ON public.device_requests USING btree (client_key, expires_at)
 CREATE INDEX device_requests_by_expiry ON public.device_requests USING btree (expires_at)
+CREATE INDEX device_requests_told ON public.device_requests USING btree (told_until) WHERE (sealed_token IS NOT NULL)
 grant delete on device_requests to svc_api
 grant insert on device_requests to svc_api
 grant select on device_requests to svc_api

@@ -32,6 +32,7 @@ interface Device {
   by: number | undefined
   polledAt: number
   interval: number
+  redeemedAt: number
 }
 
 /** What is true of one agent and two people, in seconds of their own clock. */
@@ -88,7 +89,8 @@ const pollOf = (device_code: string) => ({ grant_type: DEVICE_GRANT, device_code
 
 const byCommands = ({ login, inviting }: MailWorld): DeviceFlow => ({
   begin: async at => bodyOf(await requestDeviceCode(login[at], openCallOf(), ASKED)),
-  poll: (at, deviceCode) => outcomeOf(pollDeviceToken(inviting[at], openCallOf(), pollOf(deviceCode))),
+  poll: (at, deviceCode) =>
+    outcomeOf(pollDeviceToken(inviting[at], { ...openCallOf(), clientKey: 'device' }, pollOf(deviceCode))),
   decide: (what, at, who, user_code) =>
     what === 'approve'
       ? outcomeOf(approveDevice(login[at], callOf(who), grantOf(user_code)))
@@ -111,7 +113,7 @@ const decide = ({ flow, people }: Real, what: 'approve' | 'deny', at: At, who: A
 /** What a poll comes to, and what it does to the model. */
 const judgePoll = (model: Model): number | string => {
   const device = model.device!
-  if (device.state === 'redeemed') return 'invalid_grant'
+  if (device.state === 'redeemed') return model.now - device.redeemedAt < 600 ? 200 : 'invalid_grant'
   const soon = model.now - device.polledAt < device.interval - 0.5
   device.polledAt = model.now
   if (soon && device.state !== 'denied') device.interval += 5
@@ -120,6 +122,7 @@ const judgePoll = (model: Model): number | string => {
   if (soon) return 'slow_down'
   if (device.state === 'pending') return 'authorization_pending'
   device.state = 'redeemed'
+  device.redeemedAt = model.now
   model.tokens++
   return 200
 }
@@ -168,7 +171,15 @@ class Begin implements Step {
   toString = (): string => `begin at ${this.at}`
   async run(model: Model, { flow }: Real): Promise<void> {
     const codes = await flow.begin(this.at)
-    model.device = { codes, until: model.now + 600, state: 'pending', by: undefined, polledAt: -1e9, interval: 5 }
+    model.device = {
+      codes,
+      until: model.now + 600,
+      state: 'pending',
+      by: undefined,
+      polledAt: -1e9,
+      interval: 5,
+      redeemedAt: -1e9,
+    }
   }
 }
 
@@ -262,7 +273,9 @@ class PollAndDeny extends WithDevice {
     const outcome = `${polled} ${denied}`
     assert.ok([`200 ${NOT_FOUND}`, 'access_denied 204'].includes(outcome), outcome)
     device.state = polled === 200 ? 'redeemed' : 'denied'
-    if (polled === 200) model.tokens++
+    if (polled !== 200) return
+    device.redeemedAt = model.now
+    model.tokens++
   }
 }
 
@@ -270,7 +283,8 @@ const age = async ({ ground, people }: Real, seconds: number, model: Model): Pro
   await ground.database.rows(
     `with a as (update attempts set hits = array(select h - make_interval(secs => $1) from unnest(hits) h order by h)
        where bucket = 'device-misses' and key = any (select sha256(s::bytea) from unnest($2::text[]) s))
-     update device_requests set polled_at = polled_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1)
+     update device_requests set polled_at = polled_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1),
+       told_until = told_until - make_interval(secs => $1)
      where device_digest = sha256($3::text::bytea)`,
     [seconds, people.map(each => each.sessionId), model.device?.codes.device_code ?? ''],
   )

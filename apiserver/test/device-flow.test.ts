@@ -9,6 +9,7 @@ import { closeRawConnections, sendRaw } from '../../testkit/raw-http.ts'
 import { codeOf, enrolTotp } from '../../testkit/second-factor.ts'
 import { fromAnywhere, signInAs, TEST_PASSWORD, type TestSession } from '../../testkit/sign-in.ts'
 import { DEVICE_GRANT } from '../contract/device-flow.ts'
+import { sweepDeviceRequests } from '../store/login/device-requests.ts'
 
 describe('the device flow', () => {
   let api: TestApiServer
@@ -41,7 +42,8 @@ describe('the device flow', () => {
   /** Lets time pass for the polls and ends of all requests. */
   const pass = async (seconds: number): Promise<void> => {
     await rows(
-      `update device_requests set polled_at = polled_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1)`,
+      `update device_requests set polled_at = polled_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1),
+         told_until = told_until - make_interval(secs => $1)`,
       [seconds],
     )
   }
@@ -98,8 +100,6 @@ describe('the device flow', () => {
     const listed = tokens.find(each => each.id === token_id)
     assert.deepEqual([listed?.name, listed?.kind, listed?.organization_id], ['coder', 'agent', ORG])
 
-    await pass(5)
-    assert.deepEqual(await codeAnswer(poll(asked.device_code)), [400, 'invalid_grant'])
     const told = await rows(
       `select action as what, actor, metadata from audit_events where resource_id = $1
        union all select type, 'the log of sign-ins', metadata from account_events where metadata ->> 'token_id' = $1`,
@@ -249,15 +249,63 @@ describe('the device flow', () => {
     assert.equal(await next(600), 'expired_token')
   })
 
-  it('hands a token out once, to polls at the same moment on two replicas', async () => {
+  it('makes one token, whoever polls at the same moment on two replicas', async () => {
     const { device_code, user_code } = await begin()
-    await approve(user_code)
+    const { token_id } = (await approve(user_code)).body
     await rows('update device_requests set interval_seconds = 0')
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) => poll(device_code, n % 2 === 0 ? api.nobody : replica)),
     )
-    assert.equal(answers.filter(each => each.status === 200).length, 1)
-    for (const { status, body } of answers) if (status !== 200) assert.equal(body.code, 'invalid_grant')
+    const told = new Set(answers.map(({ status, body }) => `${status} ${body.token_id} ${body.access_token}`))
+    assert.equal(told.size, 1, JSON.stringify([...told]))
+    const { status, body } = answers[0]!
+    assert.deepEqual([status, body.token_id], [200, token_id])
+    const events = `select 1 from account_events where type = 'create_token' and metadata ->> 'token_id' = $1`
+    assert.equal((await rows(events, [token_id])).length, 1)
+  })
+
+  it('tells the token again to a device whose answer was lost: for ten minutes, at the same address, while it is in force', async () => {
+    const from = fromAnywhere()
+    const at = (device_code: string, headers: Readonly<Record<string, string>>) =>
+      replica.call('pollDeviceToken', { body: { grant_type: DEVICE_GRANT, device_code }, headers })
+    const fetched = async () => {
+      const { device_code, user_code } = await begin()
+      assert.equal((await approve(user_code, { ttl: '1h' })).status, 200)
+      const answer = await at(device_code, from)
+      assert.equal(answer.status, 200, answer.text)
+      return { device_code, user_code, first: answer.body }
+    }
+    const { device_code, user_code, first } = await fetched()
+    const kept = async (): Promise<number> => {
+      await sweepDeviceRequests(api.plane.database)
+      return (
+        await rows('select 1 from device_requests where token_id = $1 and sealed_token is not null', [first.token_id])
+      ).length
+    }
+    const { expires_in: life = 0, ...same } = first
+    await pass(599)
+    const again = await at(device_code, from)
+    const { expires_in: left = 0, ...told } = again.body
+    assert.deepEqual([again.status, told], [200, same])
+    assert.ok(life >= left && left > life - 60, `${life} ${left}`)
+    assert.deepEqual(await codeAnswer(at(device_code, fromAnywhere())), [400, 'invalid_grant'])
+    assert.equal(await kept(), 1)
+    // What was fetched is ended as a token, and no more as a request.
+    const denied = await session.client.call('denyDevice', { body: { user_code } })
+    assert.equal(denied.status, 404)
+    await pass(1)
+    assert.deepEqual(await codeAnswer(at(device_code, from)), [400, 'invalid_grant'])
+    assert.equal(await kept(), 0)
+    assert.equal((await new ApiClient(api.url, first.access_token).call('listOrganizations')).status, 200)
+
+    for (const end of [
+      (id: string) => team.developer.call('revokeToken', { params: { token: id } }),
+      (id: string) => rows(`update tokens set expires_at = now() where id = $1`, [id]),
+    ]) {
+      const other = await fetched()
+      await end(other.first.token_id)
+      assert.deepEqual(await codeAnswer(at(other.device_code, from)), [400, 'invalid_grant'])
+    }
   })
 
   it('gives nothing on behalf of those who may no longer: refused, removed, disabled', async () => {

@@ -24,11 +24,19 @@ export const MODEL_BUGS: readonly Bug[] = [
   ),
   ...foundBy(
     'device-flow',
-    inFile('apiserver/store/login/device-requests.ts', [
-      'whoever polls too soon is told so and nothing else',
-      'case when before.soon and d.state in',
-      'case when before.soon and d.state not in',
-    ]),
+    inFile(
+      'apiserver/store/login/device-requests.ts',
+      [
+        'a token that was fetched is told for as long as its code is known',
+        'case when d.told_until > now() then d.sealed_token end',
+        'd.sealed_token',
+      ],
+      [
+        'whoever polls too soon is told so and nothing else',
+        'case when before.soon and d.state in',
+        'case when before.soon and d.state not in',
+      ],
+    ),
     inFile('apiserver/commands/device/poll-device-token.ts', [
       'a code that ran out is good once it is approved',
       'if (poll.expired) return',

@@ -127,6 +127,10 @@ export const takeBackGrants = async (sql: Sql, userId: string, organizationId?: 
 export interface DevicePoll extends DeviceRequestRow {
   /** It came before it was allowed to. */
   readonly tooSoon: boolean
+  /** When it came, by the database's clock. */
+  readonly at: Date
+  /** The token that was fetched, as long as it may be told again. */
+  readonly sealedToken: Buffer | null
 }
 
 // A moment early is forgiven: timers are.
@@ -136,7 +140,8 @@ const POLL = `with before as (
   update device_requests as d set polled_at = now(),
     interval_seconds = d.interval_seconds + case when before.soon and d.state in ('pending', 'approved') then $2 else 0 end
   from before where d.device_digest = before.device_digest
-  returning ${REQUEST}, coalesce(before.soon, false) as "tooSoon"`
+  returning ${REQUEST}, coalesce(before.soon, false) as "tooSoon", now() as at,
+    case when d.told_until > now() then d.sealed_token end as "sealedToken"`
 /** Counts a poll, and locks the request. One that came too soon makes the wait longer for good. Undefined: no such code. */
 export const pollDeviceRequest = (
   sql: Sql,
@@ -144,15 +149,18 @@ export const pollDeviceRequest = (
   slowDownSeconds: number,
 ): Promise<DevicePoll | undefined> => sql.row<DevicePoll>(POLL, [deviceDigest, slowDownSeconds])
 
-const REDEEM = `update device_requests as d set state = 'redeemed'
+const REDEEM = `update device_requests as d set state = 'redeemed', sealed_token = $2, told_until = now() + interval '10 minutes'
   where d.device_digest = $1 and d.state = 'approved' and d.expires_at > now() returning 1`
-/** Takes what was granted, once. */
-export const redeemDeviceRequest = async (sql: Sql, deviceDigest: Buffer): Promise<boolean> =>
-  (await sql.row(REDEEM, [deviceDigest])) !== undefined
+/** Takes what was granted, once, and keeps the token for ten minutes, sealed. */
+export const redeemDeviceRequest = async (sql: Sql, deviceDigest: Buffer, sealedToken: Buffer): Promise<boolean> =>
+  (await sql.row(REDEEM, [deviceDigest, sealedToken])) !== undefined
 
 const SWEEP = `delete from device_requests where ctid = any (array(
   select ctid from device_requests where expires_at <= now() - interval '1 hour' limit 1000 for update skip locked))`
-/** Forgets requests that ran out an hour ago. */
+const FORGET_TOKENS =
+  'update device_requests set sealed_token = null where sealed_token is not null and told_until <= now()'
+/** Forgets sealed tokens after ten minutes, and requests that ran out an hour ago. */
 export const sweepDeviceRequests = async (sql: Sql): Promise<void> => {
+  await sql.rows(FORGET_TOKENS)
   await sql.rows(SWEEP)
 }
