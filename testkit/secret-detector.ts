@@ -45,12 +45,16 @@ const textsIn = (value: unknown, depth = 0, seen = new Set<object>()): readonly 
   })
 }
 
+const HASH_BITS = 20
+/** The upper bits of a product: of the lower ones, letters next to each other have few. */
+const mixed = (code: number): number => Math.imul(code, 0x9e3779b1) >>> (32 - HASH_BITS)
+
 /** Needles of a length at least `size`, by their first `size` characters. */
 class Shelf {
   readonly size: number
   readonly #byHead = new Map<string, { readonly needle: string; readonly secret: string }[]>()
-  /** Which hashes heads have: most places of a text are left at one look. */
-  readonly #hashes = new Uint8Array(1 << 16)
+  /** Which hashes heads have, a bit each: most places of a text are left at one look, when there are tens of thousands too. */
+  readonly #hashes = new Uint8Array(1 << (HASH_BITS - 3))
 
   constructor(size: number) {
     this.size = size
@@ -60,7 +64,7 @@ class Shelf {
   #hash(text: string, at: number): number {
     const last = at + this.size - 1
     const code = (text.charCodeAt(at) * 31 + text.charCodeAt(at + 3)) * 31 + text.charCodeAt(last - 2)
-    return ((code * 31 + text.charCodeAt(last - 1)) * 31 + text.charCodeAt(last)) & 0xffff
+    return mixed((code * 31 + text.charCodeAt(last - 1)) * 31 + text.charCodeAt(last))
   }
 
   add(needle: string, secret: string): void {
@@ -68,14 +72,17 @@ class Shelf {
     const known = this.#byHead.get(head)
     if (known === undefined) this.#byHead.set(head, [{ needle, secret }])
     else known.push({ needle, secret })
-    this.#hashes[this.#hash(needle, 0)] = 1
+    const hash = this.#hash(needle, 0)
+    this.#hashes[hash >>> 3]! |= 1 << (hash & 7)
   }
 
   find(text: string, found: Set<string>): void {
-    for (let at = 0; at + this.size <= text.length; at++)
-      if (this.#hashes[this.#hash(text, at)] === 1)
+    for (let at = 0; at + this.size <= text.length; at++) {
+      const hash = this.#hash(text, at)
+      if ((this.#hashes[hash >>> 3]! & (1 << (hash & 7))) !== 0)
         for (const { needle, secret } of this.#byHead.get(text.slice(at, at + this.size)) ?? [])
           if (text.startsWith(needle, at)) found.add(secret)
+    }
   }
 }
 
