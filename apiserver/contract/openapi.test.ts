@@ -115,6 +115,17 @@ describe('the OpenAPI document', () => {
       assert.ok(!text(schema).includes('"additionalProperties":false'), name)
   })
 
+  // The hint of a letter is of its address, to whoever has the letter.
+  it('knows of no hint and no question by whose answer somebody would be let in', () => {
+    const names = new Set<string>()
+    JSON.parse(JSON.stringify(document), (name, value: unknown) => (names.add(name), value))
+    assert.ok(names.has('password') && names.has('mfa_token'))
+    assert.deepEqual(
+      [...names].filter(name => /(?<!email_)hint|question|secret_word|maiden/i.test(name)),
+      [],
+    )
+  })
+
   it('is relative to the server that serves it', () => {
     assert.deepEqual(document.servers[0]?.url, '/')
   })

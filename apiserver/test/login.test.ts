@@ -214,6 +214,17 @@ describe('the login', () => {
     assert.equal(large.status, 413)
   })
 
+  it('takes a password however old it is, and asks for no other', async () => {
+    const elder = await api.makeCaller('Elder')
+    await givePassword(api, elder.userId)
+    await api.plane.database.rows(`update passwords set changed_at = now() - interval '20 years' where user_id = $1`, [
+      elder.userId,
+    ])
+    const { status, body } = await signIn(elder.email, TEST_PASSWORD)
+    assert.equal(status, 200)
+    assert.equal((await new ApiClient(api.url, body.token).call('listOrganizations')).status, 200)
+  })
+
   it('renews a hash that was made with other parameters, once its password is at hand', async () => {
     const { hash } = await import('@node-rs/argon2')
     const eve = await api.makeCaller('Eve')

@@ -4,6 +4,7 @@ import { assertNoOtherOrigin, assertProblem } from '../../testkit/api-answers.ts
 import { send } from '../../testkit/api-client.ts'
 import { startTestApiServer, type TestApiServer } from '../../testkit/api-server.ts'
 import { at, makeTeam, ORG } from '../../testkit/api-team.ts'
+import { closeRawConnections, sendRaw } from '../../testkit/raw-http.ts'
 import { accessSentence } from '../auth/policy.ts'
 import { openApiDocument } from '../contract/openapi.ts'
 import { ROUTES } from '../contract/routes.ts'
@@ -14,7 +15,10 @@ describe('the service around the routes', () => {
     before(async () => {
       api = await startTestApiServer({ operator: false })
     })
-    after(() => api.stop())
+    after(() => {
+      closeRawConnections()
+      return api.stop()
+    })
 
     const get = (path: string, init: RequestInit = {}) => send(`${api.url}${path}`, init)
 
@@ -49,6 +53,25 @@ describe('the service around the routes', () => {
       }
       const script = await get('/docs/reference.js')
       assert.match(script.text, /validatorUrl: null/)
+    })
+
+    it('no file is served and no folder listed, whatever of a repository or of the program is asked for', async () => {
+      for (const folder of ['', '/v1', '/docs', '/docs/..', '/docs/%2e%2e', '/docs/..%2f'])
+        for (const name of [
+          '',
+          '.git/HEAD',
+          '.git/',
+          '.svn/entries',
+          'package.json',
+          'apiserver/main.ts',
+          'apiserver/',
+          '.env',
+        ]) {
+          const target = `${folder}/${name}`
+          if (target === '/docs/') continue
+          const answer = await sendRaw(api.url, { method: 'GET', target, headers: [] })
+          assertProblem(answer, ['route_not_found', 'invalid_encoding', 'validation_failed'], target)
+        }
     })
 
     it('each error code has a page that its problems point to', async () => {
