@@ -1,7 +1,7 @@
 /**
  * Many environments on an API-only cluster whose pods, volumes, network and servers are played by a process of their own; the operator
  * is a process as in production. Needs SERVICE_BENCH_API_KUBECONFIG (or SERVICE_TEST_API_KUBECONFIG) and SERVICE_TEST_API_AUDIT_LOG of an
- * API-only cluster that nothing else uses and that is thrown away after it: its API server with loopback addresses for Services
+ * API-only cluster that nothing else uses and that is thrown away after it, for nothing is cleared away: its API server with loopback addresses for Services
  * (--service-cluster-ip-range=127.96.0.0/16) and with an audit log that is not rotated (--audit-log-maxsize=4000). By hand:
  *
  *   node bench/kubernetes-scale.ts [--environments 2000] [--quiet-seconds 60] [--no-floor]
@@ -13,7 +13,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { OperatorProcess } from '../e2e/kubernetes/operator-process.ts'
 import type { ResourceKey } from '../lib/model/resource.ts'
-import { clearAtEnd } from '../testkit/at-end.ts'
 import { AuditLog, auditLogOf } from '../testkit/kubernetes/audit-log.ts'
 import { apiCluster } from '../testkit/kubernetes/cluster.ts'
 import { changesIn, creationCalls, isCounted, overBudget, readsIn } from './call-budget.ts'
@@ -26,8 +25,10 @@ import { Environments, makeProjects, projectsOf } from './kubernetes-scale/envir
 import { startFakers } from './kubernetes-scale/fakers.ts'
 import { cpuSeconds, residentMib } from './process-cost.ts'
 
-/** Of its 512Mi a pod's Node gives its heap half; a process on this machine would take far more before it cleans up. */
-const AS_IN_ITS_POD = '--max-old-space-size=256'
+/**
+ * As the chart starts it. Of its pod's 512Mi Node gives its heap half; a process on this machine would take far more before it cleans up.
+ */
+const AS_IN_ITS_POD = '--max-old-space-size=256 --max-semi-space-size=4'
 const CHANGES_ALONE = 40
 const CHANGES_A_SECOND = 20
 const CHANGING_SECONDS = 15
@@ -174,7 +175,6 @@ const measure = async (path: string): Promise<void> => {
     if (operator.output !== '') console.error(operator.output.slice(-3_000))
     environments.end()
     await stopFakers()
-    await clearAtEnd()
   }
 }
 

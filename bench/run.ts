@@ -21,11 +21,12 @@ const machine = (): string => {
 const measure = (section: Section): string => {
   console.log(`${section.title} …`)
   const when = `${new Date().toISOString().slice(0, 10)} · ${machine()}`
-  const { status, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, section.script)], {
+  const command = [join(import.meta.dirname, section.script), ...(section.args ?? [])]
+  const { status, stdout } = spawnSync(process.execPath, command, {
     cwd: ROOT,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 30 * 60_000,
+    timeout: 2 * 3_600_000,
   })
   if (status !== 0) throw new Error(`bench/${section.script} ended with ${String(status)}`)
   console.log(stdout)

@@ -51,10 +51,11 @@ for (const place of ['local', 'kubernetes'] as const)
       registry = new Registry(),
       faults: Faults = {},
       elected?: Promise<unknown>,
+      settings: Readonly<Record<string, string>> = {},
     ): Operator => {
       const store = new EmbeddedResourceStore({ url, clientName: 'svc-operator' })
       const operator = startOperator(
-        { ...operatorConfig({}, place), reconnect: { baseMs: 1, capMs: 5 } },
+        { ...operatorConfig(settings, place), reconnect: { baseMs: 1, capMs: 5 } },
         {
           ...{ store: faultyStore(store, faults), credentials, host: as, log: silentLog, registry },
           ...(elected && { elected }),
@@ -132,6 +133,24 @@ for (const place of ['local', 'kubernetes'] as const)
       )
       assert.match(metrics, /^controller_runtime_reconcile_total\{controller="environment",result="success"\} \d+$/m)
       assert.match(metrics, /^phase_duration_seconds_count\{from="provisioning",to="ready"\} 20$/m)
+    })
+
+    it('ends what it began of many that are made at once, before it begins all of the others', async () => {
+      const busy: Host = {
+        ...host,
+        start: async (ref, spec) => {
+          await sleep(20)
+          return host.start(ref, spec)
+        },
+      }
+      await start(busy, new Registry(), {}, undefined, { SERVICE_OPERATOR_CONCURRENCY: '1' }).ready()
+      const many = 40
+      await Promise.all(Array.from({ length: many }, (_, n) => create(`pr-${n + 10}`)))
+      const phases = async () =>
+        (await user.list(environmentType)).items.map(({ status }) => status?.phase ?? 'requested')
+      const seen = await eventually(phases, all => !all.includes('requested'), 'all are begun')
+      const done = seen.filter(phase => phase === 'ready').length
+      assert.ok(done > many / 2, `${done} of ${many} are ready when the last one is begun`)
     })
 
     it('is ready only once environments that do not answer are called updating', async () => {

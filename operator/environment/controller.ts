@@ -16,6 +16,7 @@ import type { ControlMetrics } from '../../runtime/controller/observers.ts'
 import { anyOf, generationChanged, labelsOrAnnotationsChanged } from '../../runtime/controller/predicates.ts'
 import { Reflector } from '../../runtime/controller/reflector.ts'
 import { sharedParts } from '../../runtime/controller/shared-parts.ts'
+import { PRIORITY } from '../../runtime/controller/work-queue.ts'
 import { isStoreError } from '../../runtime/store/store-error.ts'
 import type { OperatorContext } from '../context.ts'
 import { driftMetrics } from './drift-metrics.ts'
@@ -73,9 +74,11 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
     if (event.type === 'modified' && touched(event)) reconciler.suspect(keyOf(event.object))
   })
   controller.watch(cache, { predicate: touched })
+  // Until everything was looked at once, the host has a word for each, and what somebody wants meanwhile goes before them.
+  let isCold = true
   const unsubscribeHost = host.onChange(key => {
     reconciler.suspect(key)
-    controller.enqueue(key)
+    controller.enqueue(key, isCold ? PRIORITY.event : PRIORITY.news)
   })
   const unsubscribeNamespaces = namespaces?.onChange(namespace => {
     for (const environment of cache.list({ namespace })) controller.enqueue(keyOf(environment))
@@ -86,7 +89,11 @@ export const startEnvironmentController = (context: OperatorContext): Environmen
     controllers: [controller],
     elected: context.elected,
   })
-  const ready = loops.ready.then(() => firstLook.allOf(cache.list().map(keyOf)))
+  const ready = loops.ready
+    .then(() => firstLook.allOf(cache.list().map(keyOf)))
+    .then(() => {
+      isCold = false
+    })
   // Whoever stops before it was ready may never have looked.
   ready.catch(() => undefined)
   return {

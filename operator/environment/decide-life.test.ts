@@ -104,6 +104,31 @@ const ROWS: readonly DecisionRow[] = [
     conditions: ['Ready=False/DeadlineExceeded'],
   },
   {
+    because: 'a server that answers after the deadline is not given up for what nobody got round to',
+    given: [inPhase('provisioning')],
+    seen: { instance: instance('running'), recollection: { ...STARTED, attempt: attempt(0) } },
+    at: 900,
+    phase: 'provisioning',
+    action: 'apply-credentials',
+  },
+  {
+    because: 'but for what was tried in vain',
+    given: [inPhase('provisioning')],
+    seen: {
+      instance: instance('running'),
+      recollection: {
+        ...STARTED,
+        attempt: attempt(0),
+        trouble: {
+          ...{ action: 'apply-credentials', condition: 'CredentialsReady', reason: 'Refused', message: 'x' },
+          ...{ count: 1, retryAtMs: 0, generation: 1 },
+        },
+      },
+    },
+    at: 900,
+    phase: 'failed_recoverable',
+  },
+  {
     because: 'a failed environment rests',
     given: [inPhase('failed_recoverable', 0, { Ready: fails('PortTaken', 'x') }), status({ attempts: 1 })],
     seen: { instance: instance('failed') },

@@ -84,7 +84,7 @@ const isExhausted = (
 ): boolean => {
   if (found.stalled === true) return true
   const since = attemptSince(environment)
-  if (since === undefined) return false
+  if (since === undefined || isOursToDo(found, trouble)) return false
   const failedStarts = (instance?.startFailures ?? 0) - recollection.attempt.failuresBefore
   return (
     elapsedMs(since, nowMs) >= limits.attemptDeadlineMs ||
@@ -92,6 +92,10 @@ const isExhausted = (
     (trouble?.count ?? 0) >= limits.maxFailedStarts
   )
 }
+
+/** The server answers, and nothing stands in the way of what comes next: that nobody got round to it is no fault of the attempt's. */
+const isOursToDo = ({ about, repair }: Violated, trouble: Trouble | undefined): boolean =>
+  about === undefined && repair?.kind === 'apply-credentials' && trouble === undefined
 
 /** How long a failed environment still rests. */
 const restMs = ({ environment }: Observed, nowMs: number): number => {

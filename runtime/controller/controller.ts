@@ -170,7 +170,8 @@ export class Controller {
       if (Number.isNaN(requeueAfterMs)) throw new RangeError('Cannot requeue after NaN ms')
       this.queue.forget(item.key)
       if (requeueAfterMs === undefined) return 'success'
-      this.queue.addAfter(item.key, requeueAfterMs, item.priority)
+      // What it asked for itself is no news.
+      this.queue.addAfter(item.key, requeueAfterMs, Math.min(item.priority, PRIORITY.user))
       return 'requeue_after'
     } catch (error) {
       if (error instanceof TerminalError) {

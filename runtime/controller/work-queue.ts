@@ -12,8 +12,11 @@ import { DelayHeap } from './delay-heap.ts'
 import type { WorkQueueObserver } from './observers.ts'
 import { ReadyKeys } from './ready-keys.ts'
 
-/** Higher ones are served first; within one, first come, first served. */
-export const PRIORITY = { user: 10, event: 0, resync: -100 } as const
+/**
+ * Higher ones are served first; within one, first come, first served. `news`: what was begun can go on, so it goes before new wishes:
+ * of many that are made at once those that are begun are done, and none waits for all the others to be begun.
+ */
+export const PRIORITY = { news: 20, user: 10, event: 0, resync: -100 } as const
 
 /** A key handed to a worker, which must call `done(key)` when it is finished. */
 export interface WorkItem {
