@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import fc, { type AsyncCommand } from 'fast-check'
 import { newId } from '../../lib/model/time-ordered-id.ts'
 import { bodyOf } from '../../testkit/command-world.ts'
@@ -97,9 +97,15 @@ const byCommands = ({ login, inviting }: MailWorld): DeviceFlow => ({
       : outcomeOf(denyDevice(login[at], callOf(who), { user_code })),
 })
 
+/** A token is told again at the address that fetched it. */
+const addressOf = (deviceCode: string) => ({
+  'X-Forwarded-For': `10.${createHash('sha256').update(deviceCode).digest().subarray(0, 3).join('.')}`,
+})
+
 const throughHttp = ({ ask, outcome }: ModelProcesses): DeviceFlow => ({
   begin: async at => (await ask(at, 'requestDeviceCode', { body: ASKED })).body,
-  poll: (at, deviceCode) => outcome(at, 'pollDeviceToken', { body: pollOf(deviceCode) }),
+  poll: (at, deviceCode) =>
+    outcome(at, 'pollDeviceToken', { body: pollOf(deviceCode), headers: addressOf(deviceCode) }),
   decide: (what, at, { token }, user_code) =>
     what === 'approve'
       ? outcome(at, 'approveDevice', { body: grantOf(user_code) }, token)
