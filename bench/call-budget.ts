@@ -17,8 +17,6 @@ export interface CallBudget {
 
 /** More than this above the budget is too much. */
 const TOLERANCE = 0.05
-/** Of thousands some are looked at once more than others: a call of fewer than one in a hundred is none that belongs to each. */
-const SELDOM = 0.01
 /** So much below it is a budget to be lowered; less is how it goes where some needed a look less. */
 const FALLEN = 1
 /** What changes something, at most; events and leases left out. */
@@ -96,7 +94,7 @@ export const overBudget = (made: Partial<CallBudget>, budget: CallBudget = callB
   (['create', 'project', 'delete'] as const).flatMap(phase => {
     const calls = made[phase] ?? {}
     const over = Object.entries(calls)
-      .filter(([what, count]) => count > (budget[phase][what] ?? 0) * (1 + TOLERANCE) && count >= SELDOM)
+      .filter(([what, count]) => count > (budget[phase][what] ?? 0) * (1 + TOLERANCE))
       .map(([what, count]) => `${phase}: ${what} ${count} times for each, ${budget[phase][what] ?? 0} are allowed`)
     const changes = changesIn(calls)
     if (phase !== 'project' && changes > MOST_CHANGES[phase])

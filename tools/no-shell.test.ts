@@ -1,10 +1,7 @@
 /** Programs are started with lists of arguments: where no shell reads a line, nobody can write into it (ASVS 1.2.5). */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { productSources } from '../testkit/product-sources.ts'
 
-const ROOT = join(import.meta.dirname, '..')
-const PRODUCT = ['lib', 'crds', 'runtime', 'operator', 'apiserver', 'box']
 const STARTS_WITHOUT_SHELL = ['ChildProcess', 'SpawnOptions', 'execFile', 'execFileSync', 'fork', 'spawn', 'spawnSync']
 
 /** What of a source text could put a shell between us and a program. */
@@ -31,26 +28,18 @@ const evaluationsIn = (text: string): readonly string[] =>
     ['a module out of a text', /\bimport\s*\(\s*[^'"\s)]|['"`]data:text\/javascript/],
   ].flatMap(([what, form]) => ((form as RegExp).test(text) ? [what as string] : []))
 
-const sources = PRODUCT.flatMap(folder =>
-  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-    .map(name => join(folder, name)),
-)
+const sources = productSources()
 
 describe('the product’s programs', () => {
   it('start others without a shell', () => {
-    const found = sources.flatMap(file =>
-      shellsIn(readFileSync(join(ROOT, file), 'utf8')).map(what => `${file}: ${what}`),
-    )
+    const found = sources.flatMap(({ file, text }) => shellsIn(text).map(what => `${file}: ${what}`))
     assert.deepEqual(found, [])
-    const starters = sources.filter(file => readFileSync(join(ROOT, file), 'utf8').includes('node:child_process'))
+    const starters = sources.filter(({ text }) => text.includes('node:child_process'))
     assert.ok(sources.length > 500 && starters.length > 5, 'too few were read')
   })
 
   it('run no text as code', () => {
-    const found = sources.flatMap(file =>
-      evaluationsIn(readFileSync(join(ROOT, file), 'utf8')).map(what => `${file}: ${what}`),
-    )
+    const found = sources.flatMap(({ file, text }) => evaluationsIn(text).map(what => `${file}: ${what}`))
     assert.deepEqual(found, [])
   })
 

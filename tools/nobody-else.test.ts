@@ -1,10 +1,7 @@
 /** Nobody is called who is not configured: no source names a host of somebody’s, so that there is nobody to send anything to (ASVS 14.2.3). */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { productSources } from '../testkit/product-sources.ts'
 
-const ROOT = join(import.meta.dirname, '..')
-const PRODUCT = ['lib', 'crds', 'runtime', 'operator', 'apiserver', 'box']
 const HOST = /\b(?:https?|wss?|smtps?|ldaps?|tcp|udp):\/\/(?:[^/@\s'"`]*@)?([a-z0-9-]+(?:\.[a-z0-9-]+)+)/gi
 /** Examples (RFC 2606), and this machine. */
 const NOBODY = /(?:^|\.)example\.(?:com|net|org)$|^127\./
@@ -12,17 +9,10 @@ const NOBODY = /(?:^|\.)example\.(?:com|net|org)$|^127\./
 const hostsIn = (text: string): readonly string[] =>
   [...text.matchAll(HOST)].map(([, host = '']) => host.toLowerCase()).filter(host => !NOBODY.test(host))
 
-const sources = PRODUCT.flatMap(folder =>
-  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts') && !/\.(?:test|contract)\.ts$/.test(name))
-    .map(name => join(folder, name)),
-)
-
 describe('the product', () => {
   it('names nobody to call: addresses of others come from its settings alone', () => {
-    const found = sources.flatMap(file =>
-      hostsIn(readFileSync(join(ROOT, file), 'utf8')).map(host => `${file}: ${host}`),
-    )
+    const sources = productSources().filter(({ file }) => !file.endsWith('.contract.ts'))
+    const found = sources.flatMap(({ file, text }) => hostsIn(text).map(host => `${file}: ${host}`))
     assert.deepEqual(found, [])
     assert.ok(sources.length > 500, 'too few were read')
   })

@@ -79,7 +79,8 @@ const copyTree = (): string => {
 
 interface Failure {
   readonly fullTitle: string
-  readonly file: string
+  /** undefined: a hook of the whole run failed. */
+  readonly file?: string
   readonly err: { readonly message?: string }
 }
 
@@ -149,6 +150,7 @@ const findBug = async (tree: string, { model }: Bug, isSound: Soundness): Promis
   for (const stage of model === undefined ? STAGES : [stageOfModel(model)]) {
     const failure = await runTests(tree, stage)
     if (failure === undefined) continue
+    if (failure.file === undefined) throw new Error(`This fails outside of any file: ${failure.fullTitle}`)
     await isSound(relative(tree, failure.file))
     return failure
   }
