@@ -119,10 +119,10 @@ SERVICE_TEST_HELMS=${SERVICE_TEST_HELMS:-$(tools/second-helm.sh || true)}
 export SERVICE_TEST_HELMS
 
 # Where the audit logs end now: at the end of the run what they say since then is judged.
-length_of() { [ ! -f "${1:-}" ] || stat --format %s "$1"; }
-SERVICE_TEST_AUDIT_BEGIN=$(length_of "${SERVICE_TEST_AUDIT_LOG:-}")
-SERVICE_TEST_API_AUDIT_BEGIN=$(length_of "${SERVICE_TEST_API_AUDIT_LOG:-}")
-SERVICE_TEST_SECOND_API_AUDIT_BEGIN=$(length_of "${SERVICE_TEST_SECOND_API_AUDIT_LOG:-}")
+end_of() { [ ! -f "${1:-}" ] || stat --format %i:%s "$1"; }
+SERVICE_TEST_AUDIT_BEGIN=$(end_of "${SERVICE_TEST_AUDIT_LOG:-}")
+SERVICE_TEST_API_AUDIT_BEGIN=$(end_of "${SERVICE_TEST_API_AUDIT_LOG:-}")
+SERVICE_TEST_SECOND_API_AUDIT_BEGIN=$(end_of "${SERVICE_TEST_SECOND_API_AUDIT_LOG:-}")
 # One cluster for both has one log.
 if [ -z "${SERVICE_TEST_API_AUDIT_LOG:-}" ]; then SERVICE_TEST_API_AUDIT_BEGIN=$SERVICE_TEST_AUDIT_BEGIN; fi
 export SERVICE_TEST_AUDIT_BEGIN SERVICE_TEST_API_AUDIT_BEGIN SERVICE_TEST_SECOND_API_AUDIT_BEGIN

@@ -1,7 +1,8 @@
 /** The API server's own log of who asked for what: the proof of what a process did, and did not. */
 
 import { randomBytes } from 'node:crypto'
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readSync, type Stats, statSync } from 'node:fs'
+import { basename, dirname, extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { namespaces } from '../../runtime/kubernetes/core-kinds.ts'
 import type { KubernetesObjects } from '../../runtime/kubernetes/kubernetes-object.ts'
@@ -67,20 +68,30 @@ export const auditLogOf = (cluster: 'node' | 'api'): string | undefined =>
   process.env[cluster === 'api' ? 'SERVICE_TEST_API_AUDIT_LOG' : 'SERVICE_TEST_AUDIT_LOG'] ||
   (cluster === 'api' && process.env['SERVICE_TEST_API_KUBECONFIG'] === undefined ? auditLogOf('node') : undefined)
 
+/** A place in the log: the file by its inode, for one that grew too long is given another name, and the byte there. */
+export interface AuditPlace {
+  readonly inode: number
+  readonly byte: number
+}
+
+/** `inode:byte`, which is what `stat --format %i:%s` writes. @throws Error for anything else */
+export const parseAuditPlace = (text: string | undefined): AuditPlace => {
+  const [, inode, byte] = /^(\d+):(\d+)$/.exec(text ?? '') ?? []
+  if (inode === undefined || byte === undefined) throw new Error(`No place in an audit log: ${text}`)
+  return { inode: Number(inode), byte: Number(byte) }
+}
+
 /** Reads what was written since it was opened, or since an earlier place. */
 export class AuditLog {
   readonly #path: string
-  readonly #begin: number
+  readonly #begin: AuditPlace
 
-  constructor(path: string, begin?: number) {
+  constructor(path: string, begin?: AuditPlace) {
     this.#path = path
-    if (begin !== undefined) {
-      this.#begin = begin
-      return
-    }
-    const file = openSync(path, 'r')
-    this.#begin = fstatSync(file).size
-    closeSync(file)
+    if (begin === undefined) {
+      const { ino: inode, size: byte } = statSync(path)
+      this.#begin = { inode, byte }
+    } else this.#begin = begin
   }
 
   /** All lines up to now: the log is written a little later than a request ends. @throws Error when it does not come */
@@ -95,32 +106,66 @@ export class AuditLog {
     throw new Error(`${this.#path} does not tell of what this cluster is asked`)
   }
 
-  /** Every ended request since then, in the order of their ends. @throws Error when the file was rotated meanwhile */
+  /** Every ended request since then, in the order of their ends. @throws Error when the file where it begins is gone */
   lines(): AuditLine[] {
     return [...this.each()]
   }
 
   /** The same, one by one: of a long run they fit no memory. */
   *each(): Generator<AuditLine> {
-    const file = openSync(this.#path, 'r')
+    const files = this.#open()
     try {
-      const { size } = fstatSync(file)
-      if (size < this.#begin) throw new Error(`${this.#path} was rotated: what came before is lost`)
-      const chunk = Buffer.alloc(CHUNK)
-      let rest: Buffer = Buffer.alloc(0)
-      for (let at = this.#begin; at < size; ) {
-        const read = readSync(file, chunk, 0, Math.min(CHUNK, size - at), at)
-        at += read
-        const bytes = Buffer.concat([rest, chunk.subarray(0, read)])
-        const end = bytes.lastIndexOf(NEWLINE) + 1
-        rest = bytes.subarray(end)
-        for (const text of bytes.subarray(0, end).toString().split('\n').slice(0, -1)) {
-          const event = JSON.parse(text) as AuditEvent
-          if (event.stage === 'ResponseComplete') yield lineOf(event)
-        }
-      }
+      for (const [index, file] of files.entries()) yield* linesOf(file, index === 0 ? this.#begin.byte : 0)
     } finally {
-      closeSync(file)
+      for (const file of files) closeSync(file)
+    }
+  }
+
+  /** The file where it begins and all that came after it, in order. */
+  #open(): readonly number[] {
+    for (;;) {
+      const names = this.#names()
+      const files = names.map(name => openSync(join(dirname(this.#path), name), 'r'))
+      // Renamed while they were opened: the newest would be missing.
+      const isWhole = names.join() === this.#names().join()
+      const first = files.findIndex(file => this.#isBegin(fstatSync(file)))
+      for (const [index, file] of files.entries()) if (!isWhole || index < first || first < 0) closeSync(file)
+      if (isWhole && first < 0)
+        throw new Error(`Of ${this.#path} the file where it begins is gone: what came before is lost`)
+      if (isWhole) return files.slice(first)
+    }
+  }
+
+  #isBegin({ ino, size }: Stats): boolean {
+    return ino === this.#begin.inode && size >= this.#begin.byte
+  }
+
+  /** Of a log that grew too long, `audit-2026-11-30T11-00-00.000.jsonl` is an earlier file. */
+  #names(): readonly string[] {
+    const current = basename(this.#path)
+    const end = extname(current)
+    const stem = basename(current, end)
+    const earlier = readdirSync(dirname(this.#path)).filter(
+      name =>
+        name.startsWith(`${stem}-`) && name.endsWith(end) && /^-[\dT.-]+$/.test(name.slice(stem.length, -end.length)),
+    )
+    return [...earlier.toSorted(), current]
+  }
+}
+
+function* linesOf(file: number, begin: number): Generator<AuditLine> {
+  const { size } = fstatSync(file)
+  const chunk = Buffer.alloc(CHUNK)
+  let rest: Buffer = Buffer.alloc(0)
+  for (let at = begin; at < size; ) {
+    const read = readSync(file, chunk, 0, Math.min(CHUNK, size - at), at)
+    at += read
+    const bytes = Buffer.concat([rest, chunk.subarray(0, read)])
+    const end = bytes.lastIndexOf(NEWLINE) + 1
+    rest = bytes.subarray(end)
+    for (const text of bytes.subarray(0, end).toString().split('\n').slice(0, -1)) {
+      const event = JSON.parse(text) as AuditEvent
+      if (event.stage === 'ResponseComplete') yield lineOf(event)
     }
   }
 }
