@@ -63,7 +63,8 @@ save() { # name file
   esac
 }
 
-read -r -a images <<<"${IMAGES:-$(ls images | tr '\n' ' ')}"
+dockerfiles=(images/*/Dockerfile)
+read -r -a images <<<"${IMAGES:-$(printf '%s\n' "${dockerfiles[@]}" | cut -d/ -f2 | tr '\n' ' ')}"
 for image in "${images[@]}"; do
   [ -f "images/$image/Dockerfile" ] || { say "images/$image has no Dockerfile"; exit 1; }
   name=$(name_of "$image")

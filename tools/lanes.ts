@@ -61,9 +61,9 @@ const runMocha = async (files: string, environment: Phase['environment'], isShow
       if (LAST_WORD.test(words.slice(-200))) ending = setTimeout(endByForce, END_MS)
       if (isShown) shown.write(piece)
     })
-  await once(mocha, 'close')
+  const [code, signal] = (await once(mocha, 'close')) as [number | null, string | null]
   clearTimeout(ending)
-  return words
+  return words.search(SUM) >= 0 ? words : `${words}\nmocha ended by ${signal ?? code} without a sum: ${files}`
 }
 
 const runPhase = async ({ environment, lanes }: Phase, isFirstTrack: boolean): Promise<string[]> => {
@@ -86,7 +86,8 @@ const succeeds = async (program: string): Promise<boolean> => {
 const runTrack = async (phases: readonly Phase[], isFirst: boolean): Promise<string[]> => {
   const said: string[] = []
   for (const phase of phases) {
-    if (phase.first !== undefined && !(await succeeds(phase.first))) return [...said, `${phase.first} failed`]
+    if (phase.first !== undefined && !(await succeeds(phase.first)))
+      return [...said, `${phase.first} failed: what needs it did not run`]
     said.push(...(await runPhase(phase, isFirst)))
   }
   return said
@@ -96,8 +97,10 @@ let [passed, failed, skipped] = [0, 0, 0]
 const said = (await Promise.all(tracks.map((phases, at) => runTrack(phases, at === 0)))).flat()
 said.push(...(await runPhase(last, false)))
 for (const words of said) {
-  // One that ended without saying how has failed.
-  const [, p, f, s] = [...words.matchAll(SUM)].at(-1) ?? [undefined, 0, 1]
+  const sum = [...words.matchAll(SUM)].at(-1)
+  // One that ended without saying how has failed, which is told as mocha tells it.
+  if (sum === undefined) console.log(`\n  1 failing\n\n  ${words.trimEnd().split('\n').at(-1)}`)
+  const [, p, f, s] = sum ?? [undefined, 0, 1]
   passed += Number(p)
   failed += Number(f)
   skipped += Number(s ?? 0)
