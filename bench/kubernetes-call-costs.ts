@@ -61,8 +61,8 @@ const measure = async (pidFile: string): Promise<readonly string[]> => {
     ...object,
     metadata: { ...object.metadata, ownerReferences: [] },
   })
-  const statefulSet = (id: string, initialized: boolean) => {
-    const wanted = { running: false, initialized, spec }
+  const statefulSet = (id: string, maxConnections = 50) => {
+    const wanted = { running: false, spec: { ...spec, maxConnections } }
     return free(buildStatefulSet(names(id), wanted, startSettings(spec, names(id).name), DEFAULT_HOST_SETTINGS))
   }
   const claim = (id: string) =>
@@ -92,12 +92,10 @@ const measure = async (pidFile: string): Promise<readonly string[]> => {
     await made(claims, claim, id => ({ namespace, name: names(id).claim }))
     await made(
       statefulSets,
-      id => statefulSet(id, false),
+      id => statefulSet(id),
       id => ({ namespace, name: names(id).name }),
     )
-    await cost('apply a StatefulSet with another annotation', i =>
-      objects.apply(statefulSets, statefulSet(`a${i}x`, true)),
-    )
+    await cost('apply a StatefulSet with another template', i => objects.apply(statefulSets, statefulSet(`a${i}x`, 51)))
     return rows
   } finally {
     await clearAtEnd()

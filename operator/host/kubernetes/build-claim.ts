@@ -4,6 +4,10 @@ import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import type { InstanceNames } from './instance-names.ts'
 import type { Claim } from './object-types.ts'
 
+/** Its data was once served: it is never begun anew. */
+export const isInitialized = (claim: Claim | undefined): boolean =>
+  claim?.metadata?.annotations?.[ANNOTATIONS.initialized] === 'true'
+
 export const buildClaim = (
   names: InstanceNames,
   figures: {

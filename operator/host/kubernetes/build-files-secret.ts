@@ -12,6 +12,9 @@ export interface ServerFiles {
   readonly settings: string
 }
 
+/** The key that lets the image begin an empty volume's data. Only a server that has never answered has it. */
+export const NEW_DATA = 'new-data'
+
 export const FILE_NAMES = {
   certificate: 'tls.crt',
   key: 'tls.key',
@@ -21,7 +24,12 @@ export const FILE_NAMES = {
 
 const encode = (text: string): string => btoa(text)
 
-export const buildFilesSecret = (names: InstanceNames, files: ServerFiles): Secret => ({
+export const buildFilesSecret = (
+  names: InstanceNames,
+  files: ServerFiles,
+  /** An empty volume may be given new data. */
+  newData: boolean,
+): Secret => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: {
@@ -37,8 +45,11 @@ export const buildFilesSecret = (names: InstanceNames, files: ServerFiles): Secr
     [FILE_NAMES.key]: encode(files.key),
     [FILE_NAMES.authorities]: encode(files.authorities),
     [FILE_NAMES.settings]: encode(files.settings),
+    ...(newData ? { [NEW_DATA]: encode('allowed') } : {}),
   },
 })
+
+export const allowsNewData = (secret: Secret): boolean => secret.data?.[NEW_DATA] !== undefined
 
 /** The files in a Secret; undefined where one is missing or unreadable. */
 export const filesIn = (secret: Secret | undefined): ServerFiles | undefined => {

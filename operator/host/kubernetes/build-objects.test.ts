@@ -6,7 +6,7 @@ import { ENVIRONMENT_KINDS, type EnvironmentKind } from '../../../lib/model/envi
 import { sized } from '../../../testkit/full.ts'
 import type { InstanceRef } from '../host.ts'
 import { buildClaim } from './build-claim.ts'
-import { buildFilesSecret, filesIn } from './build-files-secret.ts'
+import { allowsNewData, buildFilesSecret, filesIn } from './build-files-secret.ts'
 import { buildExposurePolicy, buildNetworkPolicy } from './build-network-policy.ts'
 import { buildRoleBindings, buildServiceAccount } from './build-project-objects.ts'
 import { buildService } from './build-service.ts'
@@ -39,7 +39,6 @@ const CLAIM: Parameters<typeof buildClaim>[1] = {
 }
 const wanted = (changes: Partial<Wanted> = {}): Wanted => ({
   running: true,
-  initialized: false,
   spec: SPEC,
   ...changes,
 })
@@ -72,7 +71,7 @@ describe('the objects of an instance', () => {
     assert.deepEqual(build(wanted()).metadata?.ownerReferences, owner)
     assert.deepEqual(buildService(names, { type: 'None' }).metadata?.ownerReferences, owner)
     const files = { certificate: 'c', key: 'k', authorities: 'a', settings: 's' }
-    assert.deepEqual(buildFilesSecret(names, files).metadata?.ownerReferences, owner)
+    assert.deepEqual(buildFilesSecret(names, files, false).metadata?.ownerReferences, owner)
     const claim = buildClaim(names, CLAIM)
     assert.equal(claim.metadata?.ownerReferences, undefined)
   })
@@ -124,10 +123,14 @@ describe('the StatefulSet', () => {
     assert.deepEqual([grace('production'), grace('preview')], [1800, 120])
   })
 
-  it('may initialize an empty volume only as long as its data was never served', () => {
-    const env = (what: Wanted) => podOf(build(what)).containers[0]?.env
-    assert.deepEqual(env(wanted()), [{ name: 'SVC_NEW_DATA', value: 'allowed' }])
-    assert.equal(env(wanted({ initialized: true })), undefined)
+  it('asks its Secret at each start whether an empty volume may be initialized; where nothing says so it may not', () => {
+    const [container] = podOf(build(wanted())).containers
+    assert.deepEqual(container?.env, [
+      {
+        name: 'SVC_NEW_DATA',
+        valueFrom: { secretKeyRef: { name: instanceNames(REF).files, key: 'new-data', optional: true } },
+      },
+    ])
   })
 
   it('passes placement through', () => {
@@ -274,7 +277,7 @@ describe('the Secret with the server’s files', () => {
   it('gives back what was put in, and nothing where a file is missing or garbled', () => {
     const files = { certificate: 'CERT', key: 'KEY', authorities: 'CA', settings: "a = 'ü'" }
     const ascii = { ...files, settings: "a = 'b'" }
-    const secret = buildFilesSecret(instanceNames(REF), ascii)
+    const secret = buildFilesSecret(instanceNames(REF), ascii, false)
     assert.deepEqual(filesIn(secret), ascii)
     assert.equal(filesIn(undefined), undefined)
     for (const name of Object.keys(secret.data!)) {
@@ -282,6 +285,15 @@ describe('the Secret with the server’s files', () => {
       assert.equal(filesIn({ ...secret, data: rest }), undefined, name)
       assert.equal(filesIn({ ...secret, data: { ...secret.data, [name]: '%%%' } }), undefined, name)
     }
+  })
+
+  it('says whether data may be begun, which no file is', () => {
+    const files = { certificate: 'CERT', key: 'KEY', authorities: 'CA', settings: 'x' }
+    const allowing = buildFilesSecret(instanceNames(REF), files, true)
+    assert.equal(atob(allowing.data!['new-data']!), 'allowed')
+    assert.equal(allowsNewData(allowing), true)
+    assert.deepEqual(filesIn(allowing), files)
+    assert.equal(allowsNewData(buildFilesSecret(instanceNames(REF), files, false)), false)
   })
 })
 

@@ -4,6 +4,7 @@ import type { V1Container, V1PodSpec, V1PodTemplateSpec, V1Volume } from '@kuber
 import { ANNOTATIONS, LABELS } from '../../../crds/metadata.ts'
 import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import { milliCores } from '../../../lib/model/quantity.ts'
+import { NEW_DATA } from './build-files-secret.ts'
 import { SERVICE_ACCOUNT } from './build-project-objects.ts'
 import type { KubernetesHostSettings } from './host-settings.ts'
 import type { InstanceNames } from './instance-names.ts'
@@ -69,7 +70,7 @@ const template = (
     ...(settings.imagePullSecrets.length === 0
       ? {}
       : { imagePullSecrets: settings.imagePullSecrets.map(name => ({ name })) }),
-    containers: [container(wanted, startSettings, settings)],
+    containers: [container(names, wanted, startSettings, settings)],
     volumes: podVolumes(names),
   },
 })
@@ -92,7 +93,8 @@ const podRules = (graceSeconds: number): Omit<V1PodSpec, 'containers'> => ({
 })
 
 const container = (
-  { spec, initialized }: Wanted,
+  names: InstanceNames,
+  { spec }: Wanted,
   startSettings: Readonly<Record<string, string>>,
   { imagePullPolicy, requestShare, graceSeconds }: KubernetesHostSettings,
 ): V1Container => ({
@@ -100,7 +102,8 @@ const container = (
   image: spec.image,
   imagePullPolicy,
   args: Object.entries(startSettings).flatMap(([name, value]) => ['-c', literal(`${name}=${value}`)]),
-  ...(initialized ? {} : { env: [{ name: 'SVC_NEW_DATA', value: 'allowed' }] }),
+  // Read at each start of the container. Not told by the template: that would be written anew once the server has answered.
+  env: [{ name: 'SVC_NEW_DATA', valueFrom: { secretKeyRef: { name: names.files, key: NEW_DATA, optional: true } } }],
   ports: [{ name: 'postgres', containerPort: POSTGRES_PORT, protocol: 'TCP' }],
   resources: {
     limits: { cpu: spec.cpu, memory: String(spec.memoryBytes) },

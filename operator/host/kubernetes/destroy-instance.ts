@@ -3,8 +3,8 @@ import { ANNOTATIONS, GROUP, LABELS } from '../../../crds/metadata.ts'
 import type { DeletionPolicy } from '../../../lib/model/environment.ts'
 import { isStoreError } from '../../../runtime/store/store-error.ts'
 import type { Destroyed, WaitsFor } from '../host.ts'
+import { isInitialized } from './build-claim.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, readStatefulSet } from './cluster-world.ts'
-import { isInitialized } from './ensure-claim.ts'
 import type { InstanceNames } from './instance-names.ts'
 import {
   claimWaitsFor,

@@ -9,10 +9,12 @@ import { type ClusterWorld, keyIn } from './cluster-world.ts'
 import type { InstanceNames } from './instance-names.ts'
 import { policyOf } from './judge-volume.ts'
 import { type Claim, storageClasses } from './object-types.ts'
-import type { Wanted } from './wanted.ts'
+import type { PlacedSpec } from './wanted.ts'
 
-export const isInitialized = (claim: Claim | undefined): boolean =>
-  claim?.metadata?.annotations?.[ANNOTATIONS.initialized] === 'true'
+export interface WantedClaim extends Pick<PlacedSpec, 'storageBytes' | 'image'> {
+  /** Its data was once somebody's: where it is gone it is not made anew. */
+  readonly served: boolean
+}
 
 /**
  * Makes the claim if there never was one, and puts its labels back.
@@ -21,7 +23,7 @@ export const isInitialized = (claim: Claim | undefined): boolean =>
 export const ensureClaim = async (
   world: ClusterWorld,
   names: InstanceNames,
-  wanted: Wanted,
+  { storageBytes, image, served }: WantedClaim,
   /** undefined: it says what it said. */
   deletionPolicy?: DeletionPolicy,
 ): Promise<Claim> => {
@@ -31,7 +33,7 @@ export const ensureClaim = async (
     const problem = claimProblem(claim)
     throw new ConditionError('StorageReady', problem.reason, problem.message)
   }
-  if (claim === undefined && wanted.initialized)
+  if (claim === undefined && served)
     throw new ConditionError(
       'StorageReady',
       'DataMissing',
@@ -39,12 +41,12 @@ export const ensureClaim = async (
     )
   const { settings } = world
   const wish = buildClaim(names, {
-    storageBytes: claim === undefined ? wanted.spec.storageBytes : requested(claim),
+    storageBytes: claim === undefined ? storageBytes : requested(claim),
     // Immutable once it is there.
     storageClass: claim === undefined ? settings.storageClass : claim.spec.storageClassName,
-    lineage: claim?.metadata.annotations[ANNOTATIONS.lineage] ?? `template:${wanted.spec.image}`,
+    lineage: claim?.metadata.annotations[ANNOTATIONS.lineage] ?? `template:${image}`,
     // Whoever took this away must not have the data taken for none.
-    initialized: wanted.initialized,
+    initialized: served,
     deletionPolicy: deletionPolicy ?? (claim === undefined ? undefined : policyOf(claim)),
   })
   if (claim === undefined) return world.claims.apply(wish)

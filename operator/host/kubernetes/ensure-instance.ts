@@ -5,10 +5,11 @@ import { ConditionError } from '../host.ts'
 import { buildService } from './build-service.ts'
 import { buildStatefulSet } from './build-stateful-set.ts'
 import { type ClusterWorld, keyIn } from './cluster-world.ts'
-import { ensureClaim, isInitialized } from './ensure-claim.ts'
+import { ensureClaim } from './ensure-claim.ts'
 import { provenHost } from './external-door.ts'
 import type { InstanceNames } from './instance-names.ts'
-import type { Claim } from './object-types.ts'
+import type { Claim, Secret } from './object-types.ts'
+import type { Remains } from './served-data.ts'
 import { ensureServerFiles, type ServerFiles } from './server-files.ts'
 import { startSettings } from './server-settings.ts'
 import type { Wanted } from './wanted.ts'
@@ -17,8 +18,10 @@ import { isOurService, isOurStatefulSet } from './whose.ts'
 /** How an instance is brought up. */
 export interface BringUp {
   readonly deletionPolicy: DeletionPolicy
-  /** Nothing of it is there, and this process tries for the first time. */
-  readonly first: boolean
+  readonly remains: Remains
+  readonly served: boolean
+  /** The Secret with its files as it was just read; undefined: not yet. */
+  readonly read: { readonly secret: Secret | undefined } | undefined
 }
 
 /**
@@ -30,16 +33,16 @@ export const ensureInstance = async (
   world: ClusterWorld,
   names: InstanceNames,
   wanted: Wanted,
-  { deletionPolicy, first }: BringUp,
+  { deletionPolicy, remains, served, read }: BringUp,
 ): Promise<{ readonly claim: Claim; readonly files: ServerFiles }> => {
   await assertOwnName(world, names)
   const [claim, files] = await Promise.all([
-    ensureClaim(world, names, wanted, deletionPolicy),
-    ensureServerFiles(world, names, wanted.spec, { first }),
+    ensureClaim(world, names, { ...wanted.spec, served }, deletionPolicy),
+    ensureServerFiles(world, names, wanted.spec, remains, read),
     ensureService(world, names, wanted),
   ])
   // Last: its pod needs all of the others.
-  await ensureStatefulSet(world, names, { ...wanted, initialized: wanted.initialized || isInitialized(claim) })
+  await ensureStatefulSet(world, names, wanted)
   return { claim, files }
 }
 

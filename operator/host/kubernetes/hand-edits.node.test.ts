@@ -208,6 +208,65 @@ describe('an instance that somebody lays hands on', function () {
     await scene.kubectl(['patch', 'pv', volume.name, '-p', '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'])
   })
 
+  it('is told to begin its data until it has answered, and by nothing else than its Secret', async () => {
+    const { names } = await arrange()
+    await untilHolds(async () => {
+      const claim = await scene.cluster.objects.get(claims, key(names.claim))
+      return claim?.metadata?.annotations?.[ANNOTATIONS.initialized] === 'true'
+    })
+    assert.equal((await scene.cluster.objects.get(secrets, key(names.files)))!.data!['new-data'], undefined)
+    // Written once: each change of it costs the cluster a revision.
+    assert.equal((await scene.cluster.objects.get(statefulSets, key(names.name)))!.metadata!.generation, 1)
+  })
+
+  it('has the word that its data was served taken from its claim, and gets it back from its Secret', async () => {
+    const { ref, names, before } = await arrange()
+    const isTold = async () =>
+      (await scene.cluster.objects.get(claims, key(names.claim)))?.metadata?.annotations?.[ANNOTATIONS.initialized] ===
+      'true'
+    const takeAway = () =>
+      scene.kubectl(['annotate', '-n', scene.namespace, `pvc/${names.claim}`, `${ANNOTATIONS.initialized}-`])
+    await takeAway()
+    await untilHolds(isTold)
+    await isSame(ref, before)
+
+    // By an operator that has never seen it with that word.
+    await host.stop(ref)
+    await untilState(host, ref, ['stopped'], SLOWEST_MS)
+    await host.stopAll()
+    await takeAway()
+    host = await scene.open()
+    await untilHolds(isTold)
+    await host.start(ref, TEST_SPEC)
+    await isWhole(ref)
+  })
+
+  it('loses its claim and its Secret, and does not begin anew', async () => {
+    const { ref, names } = await arrange()
+    await host.stop(ref)
+    await untilState(host, ref, ['stopped'], SLOWEST_MS)
+    for (const what of [`pvc/${names.claim}`, `secret/${names.files}`])
+      await scene.kubectl(['delete', '-n', scene.namespace, what])
+    await untilHolds(async () => (await host.observe(ref)).storageProblem?.reason === 'DataMissing')
+    await assert.rejects(host.start(ref, TEST_SPEC), { name: 'ConditionError', reason: 'DataMissing' })
+    assert.equal(await scene.cluster.objects.get(claims, key(names.claim)), undefined)
+  })
+
+  it('loses its claim before it ever answered, and has another', async () => {
+    const ref = await scene.place()
+    const names = instanceNames(ref, scene.settings.managedBy)
+    await host.start(ref, { ...TEST_SPEC, image: 'svc-postgres:absent' })
+    await host.stop(ref)
+    await untilState(host, ref, ['stopped'], SLOWEST_MS)
+    const { uid } = (await scene.cluster.objects.get(claims, key(names.claim)))!.metadata!
+    await scene.kubectl(['delete', '-n', scene.namespace, `pvc/${names.claim}`])
+    await untilHolds(async () => {
+      const claim = await scene.cluster.objects.get(claims, key(names.claim))
+      return claim !== undefined && claim.metadata?.uid !== uid
+    })
+    await bringUpOn(host, ref)
+  })
+
   it('finds its volume empty, and says so instead of beginning anew', async () => {
     const { ref, names } = await arrange()
     await scene.kubectl(['exec', '-n', scene.namespace, names.pod, '--', 'sh', '-c', 'rm -rf "$PGDATA"'])

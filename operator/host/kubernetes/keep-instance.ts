@@ -6,6 +6,7 @@ import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import { judgeLastWords } from '../../../runtime/postgres/last-words.ts'
 import { ConditionError, type InstanceFailure } from '../host.ts'
+import { isInitialized } from './build-claim.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, readStatefulSet } from './cluster-world.ts'
 import { claimProblem, ensureClaim, growClaim } from './ensure-claim.ts'
 import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
@@ -17,6 +18,7 @@ import { keepVolume } from './keep-volume.ts'
 import type { KnownInstance } from './known-instance.ts'
 import { nodes, type Pod, type StatefulSet } from './object-types.ts'
 import { isAbandoned, isRetained } from './observation.ts'
+import { readFilesSecret, remainsOf, wasServed } from './served-data.ts'
 import { ensureServerFiles } from './server-files.ts'
 import { recordStop, relabelPod } from './stop-instance.ts'
 import { figuresText, parseWanted, type Wanted } from './wanted.ts'
@@ -74,7 +76,8 @@ const keepClaim = async (
     return Infinity
   }
   try {
-    const present = await ensureClaim(world, names, wanted)
+    instance.served = await isServedData(world, instance)
+    const present = await ensureClaim(world, names, { ...wanted.spec, served: instance.served })
     instance.storageProblem = refused ?? (await growClaim(world, names, present, wanted.spec.storageBytes))
     // A class may learn to expand.
     return instance.storageProblem === undefined ? Infinity : jittered(OUTSIDE_EVERY_MS)
@@ -83,6 +86,14 @@ const keepClaim = async (
     instance.storageProblem = { reason: error.reason, message: error.message }
     return Infinity
   }
+}
+
+/** Where the claim does not say so its other witness is asked, once while a claim is there. */
+const isServedData = async (world: ClusterWorld, instance: KnownInstance): Promise<boolean> => {
+  const remains = remainsOf(world, instance.names)
+  if (isInitialized(remains.claim)) return true
+  if (instance.served !== undefined && remains.claim !== undefined) return instance.served
+  return wasServed(remains, await readFilesSecret(world, instance.names))
 }
 
 const keepFiles = async (world: ClusterWorld, instance: KnownInstance, wanted: Wanted): Promise<number> => {
@@ -95,7 +106,7 @@ const keepFiles = async (world: ClusterWorld, instance: KnownInstance, wanted: W
   const isNamed = instance.files?.externalHost === externalHost(service, exposure)
   if (now >= instance.filesDueAt || (unproven && !isNamed)) {
     const before = instance.files?.digest
-    instance.files = await ensureServerFiles(world, instance.names, wanted.spec)
+    instance.files = await ensureServerFiles(world, instance.names, wanted.spec, remainsOf(world, instance.names))
     instance.filesDueAt = now + jittered(FILES_EVERY_MS)
     if (before !== undefined && before !== instance.files.digest) instance.serverDueAt = 0
   }

@@ -5,9 +5,9 @@
  */
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { ConditionError } from '../host.ts'
+import { isInitialized } from './build-claim.ts'
 import { type ClusterWorld, keyIn } from './cluster-world.ts'
-import { isInitialized } from './ensure-claim.ts'
-import { ensureService, ensureStatefulSet } from './ensure-instance.ts'
+import { ensureService } from './ensure-instance.ts'
 import { isUnproven } from './external-door.ts'
 import { mayTrustFormerOnly, trustsFormerOnly } from './foreign-authority.ts'
 import { jittered } from './jittered.ts'
@@ -15,6 +15,7 @@ import { isReady, type Run, runOf } from './judge-pod.ts'
 import type { KnownInstance } from './known-instance.ts'
 import type { Pod } from './object-types.ts'
 import { LOOK_AT_MOST_MS, lookAgainMs } from './room-pace.ts'
+import { forbidNewData, remainsOf } from './served-data.ts'
 import { ensureServerFiles } from './server-files.ts'
 import { doorOf, type ServerNews, settleServer, superuserAddress } from './server-session.ts'
 import type { Wanted } from './wanted.ts'
@@ -60,7 +61,7 @@ export const keepServer = async (
       instance.disk?.low === true,
       world.mustLead,
     )
-    await noteFirstAnswer(world, instance, wanted)
+    await noteServed(world, instance)
     await noteProof(world, instance, wanted, news)
     return takeIn(instance, run, news, now)
   } catch (error) {
@@ -111,7 +112,7 @@ const restartWithFiles = async (
   pod: Pod,
 ): Promise<number> => {
   const { names } = instance
-  instance.files = await ensureServerFiles(world, names, wanted.spec)
+  instance.files = await ensureServerFiles(world, names, wanted.spec, remainsOf(world, names))
   world.log.warn({ pod: names.pod, namespace: names.namespace }, 'Restarting Postgres with the new authority')
   await world.pods.delete(keyIn(names, names.pod), { uid: pod.metadata?.uid ?? '' })
   return Infinity
@@ -126,12 +127,19 @@ const knockAgainMs = (pod: Pod, now: number): number => {
   return Math.min(Math.max(sinceMs / 20, 50), 2_000)
 }
 
-/** From now on the data is somebody's: it is never made anew, whatever becomes of the volume. */
-const noteFirstAnswer = async (world: ClusterWorld, { names }: KnownInstance, wanted: Wanted): Promise<void> => {
+/**
+ * From now on the data is somebody's: it is never made anew, whatever becomes of the volume. The Secret first: a claim that says
+ * so is not asked about again.
+ */
+const noteServed = async (world: ClusterWorld, instance: KnownInstance): Promise<void> => {
+  const { names } = instance
   const claim = world.claims.get(keyIn(names, names.claim))
-  if (claim !== undefined && !isInitialized(claim))
+  const isNoted = claim === undefined || isInitialized(claim)
+  if (instance.served === true && isNoted) return
+  await forbidNewData(world, names)
+  instance.served = true
+  if (!isNoted)
     await world.claims.merge(keyIn(names, names.claim), {
       metadata: { uid: claim.metadata.uid, annotations: { [ANNOTATIONS.initialized]: 'true' } },
     })
-  if (!wanted.initialized) await ensureStatefulSet(world, names, { ...wanted, initialized: true })
 }

@@ -15,6 +15,8 @@ export class KnownInstance {
   answered: Run | undefined
   /** This process has tried to bring it up. */
   tried = false
+  /** Its data was once served; undefined: not looked at yet. */
+  served: boolean | undefined
   /** The files that its server should have read; undefined: not looked at yet. */
   files: ServerFiles | undefined
   /** When the Secret with the files is looked at again, epoch milliseconds. */

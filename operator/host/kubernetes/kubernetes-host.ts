@@ -26,9 +26,10 @@ import {
 } from '../host.ts'
 import { toldRefusal } from '../refused-write.ts'
 import { signInOverTcp } from '../sign-in.ts'
+import { isInitialized } from './build-claim.ts'
 import { type ClusterWorld, certainObjectsOf, keyIn, objectsOf } from './cluster-world.ts'
 import { destroyInstance } from './destroy-instance.ts'
-import { growClaim, isInitialized } from './ensure-claim.ts'
+import { growClaim } from './ensure-claim.ts'
 import { ensureInstance, ensureStatefulSet } from './ensure-instance.ts'
 import { Projects } from './ensure-project.ts'
 import { jittered } from './jittered.ts'
@@ -37,6 +38,7 @@ import { FILES_EVERY_MS, failureOf, keepInstance } from './keep-instance.ts'
 import { tellClaim } from './keep-volume.ts'
 import { KnownInstance } from './known-instance.ts'
 import { observationOf } from './observation.ts'
+import { readFilesSecret, wasServed } from './served-data.ts'
 import { doorOf, superuserAddress } from './server-session.ts'
 import { forgetStop, witnessStop } from './stop-instance.ts'
 import { type PlacedSpec, parseWanted } from './wanted.ts'
@@ -235,15 +237,22 @@ class OpenKubernetesHost implements KubernetesHost {
     const first = !instance.tried && statefulSet === undefined && runs === undefined && before === undefined
     instance.tried = true
     await this.#projects.ensure(names.namespace)
-    const known = parseWanted(statefulSet?.metadata?.annotations?.[ANNOTATIONS.wanted])
-    const initialized = known?.initialized === true || isInitialized(before)
+    const remains = { claim: before, stands: statefulSet !== undefined }
+    // Nobody has read the files of what is not there yet; and a claim that says so needs no other witness.
+    const read = first
+      ? { secret: undefined }
+      : isInitialized(before)
+        ? undefined
+        : { secret: await readFilesSecret(this.#world, names) }
+    const served = wasServed(remains, read?.secret)
     const { claim, files } = await ensureInstance(
       this.#world,
       names,
-      { running: true, initialized, spec },
-      { deletionPolicy, first },
+      { running: true, spec },
+      { deletionPolicy, remains, served, read },
     )
-    if (initialized && statefulSet === undefined)
+    instance.served = served
+    if (served && statefulSet === undefined)
       this.#world.repaired(names, { kind: 'StatefulSet', name: names.name, how: 'made' })
     if (files.digest !== instance.files?.digest) instance.serverDueAt = 0
     instance.files = files

@@ -22,7 +22,7 @@ const SPEC: PlacedSpec = {
 const statefulSet = (running: boolean, status: Partial<StatefulSet['status']> = {}): StatefulSet => ({
   metadata: {
     generation: 2,
-    annotations: { [ANNOTATIONS.wanted]: wantedText({ running, initialized: true, spec: SPEC }) },
+    annotations: { [ANNOTATIONS.wanted]: wantedText({ running, spec: SPEC }) },
   },
   status: { observedGeneration: 2, replicas: 0, ...status },
 })

@@ -3,6 +3,7 @@ import type { Endpoint } from '../../../crds/environment.ts'
 import { ANNOTATIONS } from '../../../crds/metadata.ts'
 import { POSTGRES_PORT } from '../../../lib/model/environment.ts'
 import type { InstanceFailure, InstanceState, ObservedInstance } from '../host.ts'
+import { isInitialized } from './build-claim.ts'
 import { externalOf, isUnproven } from './external-door.ts'
 import type { Exposure } from './host-settings.ts'
 import type { InstanceNames } from './instance-names.ts'
@@ -90,8 +91,6 @@ const stateOf = ({ statefulSet, pod, claim }: InstanceObjects, findings: Finding
   if (run.id !== answered?.id && !isServed) return 'starting'
   return isUnresponsive(pod) ? 'unresponsive' : 'running'
 }
-
-const isInitialized = (claim: Claim | undefined): boolean => annotation(claim, ANNOTATIONS.initialized) === 'true'
 
 const isGoing = (pod: Pod): boolean => pod.metadata?.deletionTimestamp !== undefined
 

@@ -7,8 +7,6 @@ import type { InstanceSpec } from '../host.ts'
 
 export interface Wanted {
   readonly running: boolean
-  /** The claim's data was once served: an empty volume is no place to begin anew. */
-  readonly initialized: boolean
   readonly spec: PlacedSpec
 }
 
@@ -22,11 +20,10 @@ export interface PlacedSpec extends InstanceSpec {
 export const figuresText = ({ image, cpu, memoryBytes, maxConnections }: PlacedSpec): string =>
   JSON.stringify({ image, cpu, memoryBytes, maxConnections })
 
-export const wantedText = ({ running, initialized, spec }: Wanted): string => {
+export const wantedText = ({ running, spec }: Wanted): string => {
   const { image, kind, cpu, memoryBytes, storageBytes, maxConnections } = spec
   return JSON.stringify({
     running,
-    initialized,
     spec: { image, kind, cpu, memoryBytes, storageBytes, maxConnections },
   })
 }
@@ -42,7 +39,7 @@ export const parseWanted = (text: string | undefined): Wanted | undefined => {
 }
 
 const isWanted = (value: Wanted | null): value is Wanted => {
-  if (typeof value?.running !== 'boolean' || typeof value.initialized !== 'boolean') return false
+  if (typeof value?.running !== 'boolean') return false
   const spec = value.spec as PlacedSpec | null
   return (
     typeof spec === 'object' &&
