@@ -1,9 +1,13 @@
 /** Where a Kubernetes API server is and how to sign in to it, as kubeconfigs and pods have it. */
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
 import type { KubeConfig } from '@kubernetes/client-node'
+import { plainKubeconfigAccess } from './plain-kubeconfig.ts'
 import { podAccess } from './pod-access.ts'
 import { type ClusterAccess, rereading, type SignIn, type TlsMaterial } from './sign-in.ts'
 
-/** The client's package takes about a second and 80 MB to load: only whoever has a kubeconfig pays for it. */
+/** The client's package takes about a second and 80 MB to load: only whose kubeconfig asks for more than files pays for it. */
 const load = async (kubeconfig: string | undefined): Promise<KubeConfig> => {
   const { KubeConfig: Config } = await import('@kubernetes/client-node')
   const config = new Config()
@@ -38,13 +42,16 @@ const signInOf = async (config: KubeConfig): Promise<SignIn> => {
   }
 }
 
-/**
- * Reads a kubeconfig; without a path, what kubectl would use (`KUBECONFIG`, `~/.kube/config`), else the pod's service account.
- * @throws Error when there is none, or it names no cluster
- */
-export const clusterAccess = async (kubeconfig?: string): Promise<ClusterAccess> => {
-  const inPod = kubeconfig === undefined ? await podAccess() : undefined
-  if (inPod !== undefined) return inPod
+/** The one file that is read, where there is no more to it. */
+const onlyFile = (): string | undefined => {
+  // eslint-disable-next-line no-restricted-syntax -- kubectl's variable, no setting of ours
+  const paths = (process.env['KUBECONFIG'] ?? '').split(delimiter).filter(Boolean)
+  const usual = join(homedir(), '.kube', 'config')
+  return paths.length > 0 ? (paths.length === 1 ? paths[0] : undefined) : existsSync(usual) ? usual : undefined
+}
+
+/** What a kubeconfig says, whatever it asks for: read by the client's package. @throws Error as `clusterAccess` */
+export const anyKubeconfigAccess = async (kubeconfig: string | undefined): Promise<ClusterAccess> => {
   let config = await load(kubeconfig)
   const cluster = config.getCurrentCluster()
   if (cluster === null || config.getCurrentContext() === 'loaded-context')
@@ -64,4 +71,15 @@ export const clusterAccess = async (kubeconfig?: string): Promise<ClusterAccess>
     namespace: config.getContextObject(config.getCurrentContext())?.namespace,
     signIn: rereading(await signInOf(config), read),
   }
+}
+
+/**
+ * Reads a kubeconfig; without a path, what kubectl would use (`KUBECONFIG`, `~/.kube/config`), else the pod's service account.
+ * @throws Error when there is none, or it names no cluster
+ */
+export const clusterAccess = async (kubeconfig?: string): Promise<ClusterAccess> => {
+  const inPod = kubeconfig === undefined ? await podAccess() : undefined
+  if (inPod !== undefined) return inPod
+  const file = kubeconfig ?? onlyFile()
+  return (file === undefined ? undefined : await plainKubeconfigAccess(file)) ?? (await anyKubeconfigAccess(kubeconfig))
 }
