@@ -1,9 +1,9 @@
 /**
  * What others notice while passwords are guessed: GETs of an environment before, during and after a flood of bad sign-ins from
  * many addresses, good users who sign in meanwhile, and the memory of the server and of its process that checks passwords.
- * Run: node bench/login-siege.ts [guesses a second] [seconds]
+ * Run: node bench/login-siege.ts [guesses a second] [seconds] [floods]
  */
-import { type ChildProcess, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -87,23 +87,24 @@ const memoryOf = (pid: number): number => {
 }
 
 const line = (what: string, times: readonly number[]): string =>
-  `GET, ${what}: p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${quantile(times, 0.99).toFixed(1)} ms (n = ${times.length})`
+  `  GET, ${what}: p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${quantile(times, 0.99).toFixed(1)} ms (n = ${times.length})`
 
-const siege = async (perSecond: number, seconds: number): Promise<void> => {
-  const place = await processPlace({ SERVICE_LOG_LEVEL: 'info', SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' })
-  const server = await startApiProcess(place)
-  let flood: ChildProcess | undefined
+/** One flood, between two halves of its time without. @returns p99 of GETs during it to p99 without */
+const round = async (
+  { place, server, client }: { readonly place: ProcessPlace; readonly server: ApiProcess; readonly client: ApiClient },
+  { number, perSecond, seconds }: { readonly number: number; readonly perSecond: number; readonly seconds: number },
+): Promise<number> => {
+  const emails = await passwordAccounts(place.plane, ACCOUNTS)
+  const each = Math.ceil((seconds * 1000) / GOOD_EVERY_MS)
+  const [known, strangers] = [await passwordAccounts(place.plane, each), await passwordAccounts(place.plane, each)]
+  const addressOf = (n: number): string => placeOf(number * each + n)
+  for (const [n, email] of known.entries()) await signIn(server.url, email, addressOf(n))
+  await askFor(client, 5) // warm
+  const before = await askFor(client, seconds / 2)
+  const idle = memoryOf(server.pid)
+  let memory = idle
+  const flood = fork(import.meta.filename, ['--flood'])
   try {
-    const client = await someone(place, server)
-    const emails = await passwordAccounts(place.plane, ACCOUNTS)
-    const each = Math.ceil((seconds * 1000) / GOOD_EVERY_MS)
-    const [known, strangers] = [await passwordAccounts(place.plane, each), await passwordAccounts(place.plane, each)]
-    for (const [n, email] of known.entries()) await signIn(server.url, email, placeOf(n))
-    await askFor(client, 5) // warm
-    const before = await askFor(client, seconds / 2)
-    let memory = memoryOf(server.pid)
-    console.log(`Memory of the server with its process for passwords, idle: ${memory.toFixed(0)} MiB`)
-    flood = fork(import.meta.filename, ['--flood'])
     flood.send({ url: server.url, perSecond, seconds, addresses: ADDRESSES, emails } satisfies Flood)
     const answered = once(flood, 'message')
     const watch = setInterval(() => (memory = Math.max(memory, memoryOf(server.pid))), 500)
@@ -111,30 +112,44 @@ const siege = async (perSecond: number, seconds: number): Promise<void> => {
       askFor(client, seconds),
       ...[...known, ...strangers].map(async (email, n) => {
         await sleep((n % known.length) * GOOD_EVERY_MS)
-        return signIn(server.url, email, placeOf(n))
+        return signIn(server.url, email, addressOf(n))
       }),
     ])
     clearInterval(watch)
     const [answers] = (await answered) as [FloodAnswers]
     const after = await askFor(client, seconds / 2)
-    console.log(`Memory, most during the flood: ${memory.toFixed(0)} MiB`)
-    console.log(`Guesses, by answer: ${JSON.stringify(answers)}`)
+    console.log(
+      `Flood ${number + 1}: memory of the server with its process for passwords ${idle.toFixed(0)} MiB before, ${memory.toFixed(0)} MiB at most; guesses, by answer: ${JSON.stringify(answers)}`,
+    )
     for (const [who, entries] of [
       ['who signed in from there before', waits.slice(0, known.length)],
       ['who did not', waits.slice(known.length)],
     ] as const) {
-      const [times, refusals] = [entries.map(({ ms }) => ms), entries.map(each => each.refusals)]
+      const [times, refusals] = [entries.map(({ ms }) => ms), entries.map(entry => entry.refusals)]
       console.log(
-        `Good users, ${times.length} ${who}: in after ${quantile(times, 0.5).toFixed(0)} ms, at most ${quantile(times, 1).toFixed(0)} ms (aim 2000), told to come again ${refusals.reduce((sum, each) => sum + each, 0)} times, one of them ${Math.max(...refusals)}`,
+        `  good users, ${times.length} ${who}: in after ${quantile(times, 0.5).toFixed(0)} ms, at most ${quantile(times, 1).toFixed(0)} ms (aim 2000), told to come again ${refusals.reduce((sum, count) => sum + count, 0)} times, one of them ${Math.max(...refusals)}`,
       )
     }
-    console.log(line('before', before))
-    console.log(line(`during ${perSecond} guesses a second from ${ADDRESSES} addresses for ${seconds} s`, during))
-    console.log(line('after', after))
-    const ratio = quantile(during, 0.99) / quantile([...before, ...after], 0.99)
-    console.log(`p99 during the flood to p99 without: ${ratio.toFixed(2)} (aim < 2)`)
+    for (const [when, times] of Object.entries({ before, during, after })) console.log(line(when, times))
+    return quantile(during, 0.99) / quantile([...before, ...after], 0.99)
   } finally {
-    flood?.kill()
+    flood.kill()
+  }
+}
+
+/** The ratio of two p99 of one flood says little: of several floods it is their median. */
+const siege = async (perSecond: number, seconds: number, rounds: number): Promise<void> => {
+  const place = await processPlace({ SERVICE_LOG_LEVEL: 'info', SERVICE_TRUSTED_PROXIES: '127.0.0.0/8' })
+  const server = await startApiProcess(place)
+  try {
+    const client = await someone(place, server)
+    const ratios: number[] = []
+    for (let number = 0; number < rounds; number++)
+      ratios.push(await round({ place, server, client }, { number, perSecond, seconds }))
+    console.log(
+      `${perSecond} guesses a second from ${ADDRESSES} addresses for ${seconds} s, p99 of GETs meanwhile to p99 without: ${ratios.map(ratio => ratio.toFixed(2)).join(', ')}; median ${quantile(ratios, 0.5).toFixed(2)} (aim < 2)`,
+    )
+  } finally {
     await server.stop()
     await place.plane.database.stop()
     await stopTestCluster()
@@ -145,4 +160,4 @@ if (process.argv[2] === '--flood')
   process.once('message', (flood: Flood) => {
     void floodSignIns(flood).then(answers => process.send?.(answers))
   })
-else await siege(Number(process.argv[2] ?? 200), Number(process.argv[3] ?? 60))
+else await siege(Number(process.argv[2] ?? 200), Number(process.argv[3] ?? 60), Number(process.argv[4] ?? 3))
