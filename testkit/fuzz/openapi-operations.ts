@@ -55,7 +55,10 @@ interface RawOperation {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
   readonly security: readonly Readonly<Record<string, unknown>>[]
   readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content?: Readonly<Record<string, unknown>> }>
+    Record<
+      string,
+      { readonly description: string; readonly content?: Readonly<Record<string, { readonly schema: unknown }>> }
+    >
   >
 }
 interface RawDocument {
@@ -81,11 +84,20 @@ export const readOperations = (): readonly Operation[] => {
     formats: { 'date-time': DATE_TIME, email: true, uri: text => URL.canParse(text) },
   })
   ajv.addSchema(document, 'document')
+  /** Nearly all answers are one and the same, a problem: what is alike is compiled once. */
+  const compiled = new Map<string, ValidateFunction>()
+  const compile = (pointer: string, schema: unknown): ValidateFunction => {
+    const text = JSON.stringify(schema)
+    const validate = compiled.get(text) ?? ajv.compile({ $ref: `document#${pointer}` })
+    compiled.set(text, validate)
+    return validate
+  }
   const answerAt = (pointer: string, { description, content }: RawOperation['responses'][string]): Answer => {
-    const at = (mediaType: string): string => `document#${pointer}/content/${escaped(mediaType)}/schema`
+    const bodyAt = ([type, { schema }]: readonly [string, { readonly schema: unknown }]) =>
+      [type, compile(`${pointer}/content/${escaped(type)}/schema`, schema)] as const
     return {
       codes: [...description.matchAll(/`(\w+)`/g)].map(([, code = '']) => code),
-      bodies: new Map(Object.keys(content ?? {}).map(type => [type, ajv.compile({ $ref: at(type) })])),
+      bodies: new Map(Object.entries(content ?? {}).map(bodyAt)),
     }
   }
   return Object.entries(document.paths).flatMap(([path, methods]) =>
