@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atEnd } from './at-end.ts'
@@ -53,6 +54,17 @@ export const UNLIMITED = {
 
 /** So that all that can be logged is looked at for secrets. */
 export const EVERY_LEVEL = { SERVICE_LOG_LEVEL: 'debug' } as const
+
+/** Whether somebody listens. A start is waited for in small steps, and a request that nobody takes costs much more than this. */
+const isListening = (port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+    const tell = (is: boolean) => (): void => {
+      socket.destroy()
+      resolve(is)
+    }
+    socket.once('connect', tell(true)).once('error', tell(false))
+  })
 
 /** Fresh databases, on which no limit is met that is not asked for. */
 export const processPlace = async (environment: Readonly<Record<string, string>> = {}): Promise<ProcessPlace> => {
@@ -133,7 +145,7 @@ export const startApiProcess = async (
           if (!isAnnouncement(line)) unjudged.push(line)
           if (written.length > MOST_LINES) written.splice(0, MOST_LINES / 2)
         })
-    while (!(await isReady())) {
+    while (!((await isListening(port)) && (await isReady()))) {
       if (child.exitCode !== null) throw new Error(`The API server did not start:\n${written.join('\n')}`)
       await sleep(20)
     }
