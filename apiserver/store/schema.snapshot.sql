@@ -611,23 +611,25 @@ grant select on users to svc_api
 grant update on users to svc_api
 CREATE OR REPLACE FUNCTION public.account_event_hash(previous bytea, e account_events)
  RETURNS bytea
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  select sha256(previous || convert_to(jsonb_build_array('', e.id, e.type, e.user_id, e.email, e.client_ip, e.user_agent,
-    (extract(epoch from e.occurred_at) * 1000)::bigint, e.metadata)::text, 'UTF8'))
-$function$
+begin
+  return sha256(previous || convert_to(jsonb_build_array('', e.id, e.type, e.user_id, e.email, e.client_ip, e.user_agent,
+    (extract(epoch from e.occurred_at) * 1000)::bigint, e.metadata)::text, 'UTF8'));
+end $function$
  -- execute: public
 CREATE OR REPLACE FUNCTION public.audit_event_hash(previous bytea, e audit_events)
  RETURNS bytea
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  select sha256(previous || convert_to(jsonb_build_array(e.organization_id, e.id, e.actor, e.action, e.resource_kind, e.resource_id,
-    (extract(epoch from e.occurred_at) * 1000)::bigint, e.metadata)::text, 'UTF8'))
-$function$
+begin
+  return sha256(previous || convert_to(jsonb_build_array(e.organization_id, e.id, e.actor, e.action, e.resource_kind, e.resource_id,
+    (extract(epoch from e.occurred_at) * 1000)::bigint, e.metadata)::text, 'UTF8'));
+end $function$
  -- execute: public
 CREATE OR REPLACE FUNCTION public.first_audit_hash(organization_id text)
  RETURNS bytea
@@ -638,14 +640,15 @@ AS $function$ select sha256(convert_to('svc audit ' || organization_id, 'UTF8'))
  -- execute: public
 CREATE OR REPLACE FUNCTION public.next_audit_link(head_id text, OUT id bigint, OUT previous bytea)
  RETURNS record
- LANGUAGE sql
+ LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+begin
   insert into public.audit_heads as head (organization_id, last_id) values (head_id, 1)
     on conflict (organization_id) do update set last_id = head.last_id + 1
-    returning last_id, coalesce(last_hash, public.first_audit_hash(head_id))
-$function$
+    returning head.last_id, coalesce(head.last_hash, public.first_audit_hash(head_id)) into id, previous;
+end $function$
  -- execute: nobody
 CREATE OR REPLACE FUNCTION public.number_account_event()
  RETURNS trigger
