@@ -26,5 +26,6 @@ for (const module of globSync('{apiserver,operator}/*.ts', { exclude: ['**/*.tes
 for (const module of globSync('{apiserver,operator,runtime}/**/*.ts', { exclude: ['**/*.test.ts'] }))
   if (!commands.includes(module) && !isWorker(module)) await import(`${process.cwd()}/${module}`)
 await import('@kubernetes/client-node')
+await import('qrcode')
 flushCompileCache()
 console.log(`Filled the compile cache for ${commands.toSorted().join(', ')}`)
