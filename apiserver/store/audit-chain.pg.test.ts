@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomInt } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import pg from 'pg'
 import { type ControlPlaneDatabase, controlPlaneDatabase } from '../../testkit/control-plane-database.ts'
 import { sized } from '../../testkit/full.ts'
@@ -41,6 +41,43 @@ describe('the chain of audit events', () => {
     return organizationId
   }
   const broken = async (organizationId: string) => (await verifyChain(plane.database, organizationId)).broken
+
+  it('hashes what it always hashed: a migration that changes that calls every older event changed', async () => {
+    const event = {
+      ...{ organization_id: 'acme', id: 7, actor: 'user:usr_1', action: 'put_project', resource_kind: 'project' },
+      ...{ resource_id: 'p7', occurred_at: '2026-11-30T12:00:00.123Z', metadata: { n: 1, text: 'ünï"codé' } },
+    }
+    const account = {
+      ...{ id: 7, type: 'sign_in', user_id: null, email: 'a@example.com', client_ip: '203.0.113.9', user_agent: 'x' },
+      ...{ occurred_at: '2026-11-30T12:00:00.123Z', metadata: {} },
+    }
+    const hashed = await intruder.query<Record<string, string>>(
+      `select encode(audit_event_hash(first_audit_hash('acme'), jsonb_populate_record(null::audit_events, $1)), 'hex') as event,
+        encode(account_event_hash(first_audit_hash(''), jsonb_populate_record(null::account_events, $2)), 'hex') as account`,
+      [JSON.stringify(event), JSON.stringify(account)],
+    )
+    // sha256 of the hash before and of the event's members as PostgreSQL writes a JSON array, computed beside it.
+    const sha256 = (...parts: (string | Buffer)[]): Buffer =>
+      parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest()
+    const members = (...texts: string[]): string => `[${texts.join(', ')}]`
+    assert.deepEqual(hashed.rows, [
+      {
+        event: sha256(
+          sha256('svc audit acme'),
+          members(
+            ...['"acme"', '7', '"user:usr_1"', '"put_project"', '"project"', '"p7"', '1796040000123'],
+            '{"n": 1, "text": "ünï\\"codé"}',
+          ),
+        ).toString('hex'),
+        account: sha256(
+          sha256('svc audit '),
+          members(
+            ...['""', '7', '"sign_in"', 'null', '"a@example.com"', '"203.0.113.9"', '"x"', '1796040000123', '{}'],
+          ),
+        ).toString('hex'),
+      },
+    ])
+  })
 
   it('holds for what was written, by many at once, up to its head', async () => {
     const one = await written(3)
