@@ -76,7 +76,7 @@ export const SECTIONS: readonly Section[] = [
     script: 'kubernetes-scale.ts',
     table: true,
     about:
-      'Environments on a real API server with its real controllers; pods, volumes, network and servers are played by a process of their own, and the operator is a process as in production. Calls and latencies are from the audit log; what belongs to a project’s namespace is counted apart, as `project` in bench/call-budget.json. The operator’s heap may grow as far as its pod’s limit lets it, and is divided as the chart says (`--max-old-space-size=256 --max-semi-space-size=4`), and it has read a kubeconfig, which in a pod it does not. By hand: `node bench/kubernetes-scale.ts` for 2,000 environments, `--environments 10000` for more; on a cluster that is thrown away after it.',
+      'Environments on a real API server with its real controllers; pods, volumes, network and servers are played by a process of their own, and the operator is a process as in production. Calls and latencies are from the audit log; what belongs to a project’s namespace is counted apart, as `project` in bench/call-budget.json. The operator’s heap may grow as far as its pod’s limit lets it, and is divided as the chart says (`--max-old-space-size=256 --max-semi-space-size=4`). By hand: `node bench/kubernetes-scale.ts` for 2,000 environments, `--environments 10000` for more; on a cluster that is thrown away after it.',
     missing: noApiServer,
   },
   {
@@ -85,7 +85,7 @@ export const SECTIONS: readonly Section[] = [
     args: ['--environments', '10000', '--no-floor', '--quiet-seconds', '300'],
     table: true,
     about:
-      'The same with 10,000 environments in 500 projects, five minutes of quiet, and no floor; of its memory 80 MB are the package that reads kubeconfigs, which no pod loads. By hand, on a new cluster: `BENCH_LONG=1 node bench/run.ts 10,000`.',
+      'The same with 10,000 environments in 500 projects, five minutes of quiet, and no floor. By hand, on a new cluster: `BENCH_LONG=1 node bench/run.ts 10,000`.',
     missing: () => noApiServer() ?? unset(LONG),
   },
   {
