@@ -63,6 +63,7 @@ const isListening = (port: number): Promise<boolean> =>
       socket.destroy()
       resolve(is)
     }
+    socket.setTimeout(1_000, tell(false))
     socket.once('connect', tell(true)).once('error', tell(false))
   })
 

@@ -299,7 +299,7 @@ describe('agents’ tokens', () => {
     })
 
     it('is kept when its process is told to end at once, for the one that follows', async function () {
-      this.timeout(60_000)
+      this.timeout(120_000)
       const place = await processPlace()
       const process = await startApiProcess(place)
       const user = { email: 'ada@example.com', name: 'Ada', isOperator: false, tokenName: 'ada' }
