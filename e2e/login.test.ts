@@ -14,7 +14,7 @@ import { blocksBelow } from '../testkit/documented-blocks.ts'
 import { type Ended, ended } from '../testkit/kubernetes/kubectl.ts'
 import { linkAndCode } from '../testkit/login-world.ts'
 import { type MailReceiver, startSmtpServer, testAuthority } from '../testkit/mail-servers.ts'
-import { codeOf } from '../testkit/second-factor.ts'
+import { codeBefore, codeOf } from '../testkit/second-factor.ts'
 import { assertNoSecrets, noteSecrets } from '../testkit/secrets-of-tests.ts'
 import { fromAnywhere } from '../testkit/sign-in.ts'
 import { BoxProcess } from './box-process.ts'
@@ -152,7 +152,7 @@ describe('the login of a single box', function () {
   it('asks for a second factor once there is one, and takes recovery codes in its place', async () => {
     const { secret } = await grace.must(200, 'beginTotp', { body: { password: GRACE.password } })
     // Of the step before, so that the code of now is not spent yet.
-    const enrolled = await grace.must(200, 'confirmTotp', { body: { code: codeOf(secret, -1) } })
+    const enrolled = await grace.must(200, 'confirmTotp', { body: { code: await codeBefore(secret) } })
     const [first = '', second = ''] = enrolled.recovery_codes
     assert.equal((await grace.must(200, 'getMfa')).recovery_codes_remaining, 10)
     const firstStep = async (): Promise<unknown> => {
