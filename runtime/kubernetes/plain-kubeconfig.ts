@@ -1,7 +1,7 @@
 /**
  * Kubeconfigs that hold what they need, as certificates, keys and tokens, in themselves or in files beside them. Those that ask
  * plugins, or use what else there is, are the client's package's to read, which takes 80 MB and a second to load.
- * Source: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
+ * Source: Kubernetes' reference of its configuration, kubeconfig v1.
  */
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
