@@ -1,6 +1,6 @@
 /** Letters by SMTP, over TLS with a certificate that proves the server, and never without. */
-import { createSecureContext } from 'node:tls'
 import { createTransport } from 'nodemailer'
+import { outgoingContext } from '../../runtime/config/authorities.ts'
 import type { SmtpConfig } from '../config/mail.ts'
 import { type Mail, MailError, type MailTransport } from './mail-transport.ts'
 
@@ -33,8 +33,6 @@ const mailError = (error: unknown, aborted: boolean): MailError => {
 /** @param authorities PEMs to trust */
 export const smtpTransport = (config: SmtpConfig, authorities: readonly string[]): MailTransport => {
   const { host, port, implicitTls, sender, user, password } = config
-  // Once: each connection would read all of them anew, which takes tens of milliseconds.
-  const secureContext = createSecureContext({ ca: [...authorities], minVersion: 'TLSv1.2' })
   const transporter = createTransport({
     host,
     port,
@@ -42,7 +40,7 @@ export const smtpTransport = (config: SmtpConfig, authorities: readonly string[]
     requireTLS: !implicitTls,
     // An account that is configured is used, also with a server that does not say that it asks for one.
     ...(user === undefined ? {} : { auth: { user, pass: password }, forceAuth: true }),
-    tls: { secureContext, rejectUnauthorized: true },
+    tls: { secureContext: outgoingContext(authorities)(), rejectUnauthorized: true },
     dnsTimeout: TIMEOUT_MS,
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,

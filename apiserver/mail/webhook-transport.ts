@@ -1,6 +1,6 @@
 /** Letters to a relay: one POST each, over https, to that address and no other. */
-import { Agent, request } from 'node:https'
-import { createSecureContext } from 'node:tls'
+import { request } from 'node:https'
+import { outgoingAgent } from '../../runtime/config/authorities.ts'
 import type { WebhookConfig } from '../config/mail.ts'
 import { type Mail, MailError, type MailTransport } from './mail-transport.ts'
 
@@ -18,19 +18,14 @@ const failure = (error: unknown, aborted: boolean): MailError => {
 
 /** @param authorities PEMs to trust */
 export const webhookTransport = ({ url, token }: WebhookConfig, authorities: readonly string[]): MailTransport => {
-  // Once, by the first letter: each connection would read all of them anew, which takes tens of milliseconds.
-  let agent: Agent | undefined
-  const open = (): Agent => {
-    const secureContext = createSecureContext({ ca: [...authorities], minVersion: 'TLSv1.2' })
-    return new Agent({ secureContext, rejectUnauthorized: true, keepAlive: false })
-  }
+  const agent = outgoingAgent(authorities, { keepAlive: false })
   const post = (mail: Mail, signal: AbortSignal): Promise<void> => {
     const { id, to, subject, text, html } = mail
     const body = Buffer.from(JSON.stringify({ to, subject, text, html }))
     return new Promise((resolve, reject) => {
       const sent = request(url, {
         method: 'POST',
-        agent: (agent ??= open()),
+        agent: agent(),
         signal,
         headers: {
           Authorization: `Bearer ${token}`,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { getCACertificates } from 'node:tls'
+import { Agent, type AgentOptions } from 'node:https'
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 import { ConfigError } from './parse-env.ts'
 
 /**
@@ -19,4 +20,20 @@ export const authorities = (variable: string, file: string | undefined): readonl
     if (error instanceof ConfigError) throw error
     return refuse('it cannot be read', error)
   }
+}
+
+/**
+ * What connections out are secured by, made at its first use and kept: each connection would read all authorities anew, which takes
+ * tens of milliseconds, in which the process does nothing else. undefined: the authorities of this machine.
+ */
+export const outgoingContext = (trusted: readonly string[] | undefined): (() => SecureContext) => {
+  let context: SecureContext | undefined
+  return () => (context ??= createSecureContext({ ...(trusted && { ca: [...trusted] }), minVersion: 'TLSv1.2' }))
+}
+
+/** For calls over https, with such a context. */
+export const outgoingAgent = (trusted: readonly string[] | undefined, options: AgentOptions): (() => Agent) => {
+  const context = outgoingContext(trusted)
+  let agent: Agent | undefined
+  return () => (agent ??= new Agent({ ...options, secureContext: context(), rejectUnauthorized: true }))
 }

@@ -3,7 +3,8 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { newTemporaryFolder } from '../../testkit/test-folder.ts'
-import { anyKubeconfigAccess, clusterAccess } from './cluster-access.ts'
+import { clusterAccess } from './cluster-access.ts'
+import { packagedKubeconfigAccess } from './packaged-kubeconfig.ts'
 import { plainKubeconfigAccess } from './plain-kubeconfig.ts'
 import type { ClusterAccess } from './sign-in.ts'
 
@@ -69,7 +70,7 @@ describe('a plain kubeconfig', function () {
       write(...parts)
       const plain = await plainKubeconfigAccess(path)
       assert.ok(plain !== undefined)
-      assert.deepEqual(await told(plain), await told(await anyKubeconfigAccess(path)))
+      assert.deepEqual(await told(plain), await told(await packagedKubeconfigAccess(path)))
       assert.equal(plain.prefix, '/behind/a/proxy')
     })
 

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { type ClusterAccess, rereading, type SignIn, type TlsMaterial } from './sign-in.ts'
+import { addressOf, type ClusterAccess, rereading, type SignIn, type TlsMaterial } from './sign-in.ts'
 
 const cluster = z.strictObject({
   server: z.url({ protocol: /^https$/ }),
@@ -82,10 +82,8 @@ export const plainKubeconfigAccess = async (path: string): Promise<ClusterAccess
   const read = async (): Promise<Plain | undefined> => plainIn(await readFile(path, 'utf8'))
   const plain = await read()
   if (plain === undefined) return undefined
-  const { origin, pathname } = new URL(plain.cluster.server)
   return {
-    origin,
-    prefix: pathname.replace(/\/+$/, ''),
+    ...addressOf(plain.cluster.server),
     namespace: plain.namespace,
     // One that is not plain any more, or half written, is read at the next start.
     signIn: rereading(await signInOf(path, plain), async () => signInOf(path, (await read()) ?? plain)),

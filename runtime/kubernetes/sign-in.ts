@@ -27,6 +27,12 @@ export interface ClusterAccess {
   signIn(afresh?: boolean): Promise<SignIn>
 }
 
+/** Of a server's URL. */
+export const addressOf = (server: string): Pick<ClusterAccess, 'origin' | 'prefix'> => {
+  const { origin, pathname } = new URL(server)
+  return { origin, prefix: pathname.replace(/\/+$/, '') }
+}
+
 /** Tokens of pods and plugins change below us: client-go reads them again as often. */
 const REREAD_MS = 60_000
 

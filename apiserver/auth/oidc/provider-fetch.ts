@@ -3,10 +3,10 @@
  * deadline, an end to what is read, and no redirects, which could lead anywhere.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { createSecureContext } from 'node:tls'
 import * as client from 'openid-client'
+import { outgoingAgent } from '../../../runtime/config/authorities.ts'
 
 const MAX_ANSWER_BYTES = 256 * 1024
 /** Fetches from a provider; what openid-client calls. */
@@ -80,14 +80,7 @@ export interface ProviderFetchOptions {
 
 export const providerFetch = (options: ProviderFetchOptions): ProviderFetch => {
   const { authorities, deadlineMs, mayCall, lookup, keepAlive } = options
-  // Once, by the first call over https: each connection would read all authorities anew, which takes tens of milliseconds.
-  let secure: HttpsAgent | undefined
-  const secureAgent = (): HttpsAgent => {
-    if (secure !== undefined) return secure
-    const tls = { ...(authorities && { ca: [...authorities] }), minVersion: 'TLSv1.2' } as const
-    const secureContext = createSecureContext(tls)
-    return (secure = new HttpsAgent({ secureContext, rejectUnauthorized: true, keepAlive, maxSockets: 32 }))
-  }
+  const secure = outgoingAgent(authorities, { keepAlive, maxSockets: 32 })
   const plain = new HttpAgent({ keepAlive, maxSockets: 32 })
   return async (text, { method, headers, body, signal }) => {
     const url = new URL(text)
@@ -107,7 +100,7 @@ export const providerFetch = (options: ProviderFetchOptions): ProviderFetch => {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const sent =
         url.protocol === 'https:'
-          ? httpsRequest(url, { ...request, agent: secureAgent() }, resolve)
+          ? httpsRequest(url, { ...request, agent: secure() }, resolve)
           : httpRequest(url, { ...request, agent: plain }, resolve)
       sent.on('error', reject)
       sent.end(content)

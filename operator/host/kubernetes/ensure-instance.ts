@@ -9,7 +9,7 @@ import { ensureClaim } from './ensure-claim.ts'
 import { provenHost } from './external-door.ts'
 import type { InstanceNames } from './instance-names.ts'
 import type { Claim, Secret } from './object-types.ts'
-import type { Remains } from './served-data.ts'
+import { type Remains, wasServed } from './served-data.ts'
 import { ensureServerFiles, type ServerFiles } from './server-files.ts'
 import { startSettings } from './server-settings.ts'
 import type { Wanted } from './wanted.ts'
@@ -19,22 +19,22 @@ import { isOurService, isOurStatefulSet } from './whose.ts'
 export interface BringUp {
   readonly deletionPolicy: DeletionPolicy
   readonly remains: Remains
-  readonly served: boolean
-  /** The Secret with its files as it was just read; undefined: not yet. */
+  /** The Secret with its files as it was just read; undefined: not yet, for the claim says that data was served. */
   readonly read: { readonly secret: Secret | undefined } | undefined
 }
 
 /**
  * Everything but the pod, which the StatefulSet's controller makes.
- * @returns the claim, and the server's files
+ * @returns the claim, the server's files, and whether its data was ever served
  * @throws ConditionError what blocks it
  */
 export const ensureInstance = async (
   world: ClusterWorld,
   names: InstanceNames,
   wanted: Wanted,
-  { deletionPolicy, remains, served, read }: BringUp,
-): Promise<{ readonly claim: Claim; readonly files: ServerFiles }> => {
+  { deletionPolicy, remains, read }: BringUp,
+): Promise<{ readonly claim: Claim; readonly files: ServerFiles; readonly served: boolean }> => {
+  const served = wasServed(remains, read?.secret)
   await assertOwnName(world, names)
   const [claim, files] = await Promise.all([
     ensureClaim(world, names, { ...wanted.spec, served }, deletionPolicy),
@@ -43,7 +43,7 @@ export const ensureInstance = async (
   ])
   // Last: its pod needs all of the others.
   await ensureStatefulSet(world, names, wanted)
-  return { claim, files }
+  return { claim, files, served }
 }
 
 export const ensureService = async (

@@ -38,7 +38,7 @@ import { FILES_EVERY_MS, failureOf, keepInstance } from './keep-instance.ts'
 import { tellClaim } from './keep-volume.ts'
 import { KnownInstance } from './known-instance.ts'
 import { observationOf } from './observation.ts'
-import { readFilesSecret, wasServed } from './served-data.ts'
+import { readFilesSecret } from './served-data.ts'
 import { doorOf, superuserAddress } from './server-session.ts'
 import { forgetStop, witnessStop } from './stop-instance.ts'
 import { type PlacedSpec, parseWanted } from './wanted.ts'
@@ -244,12 +244,11 @@ class OpenKubernetesHost implements KubernetesHost {
       : isInitialized(before)
         ? undefined
         : { secret: await readFilesSecret(this.#world, names) }
-    const served = wasServed(remains, read?.secret)
-    const { claim, files } = await ensureInstance(
+    const { claim, files, served } = await ensureInstance(
       this.#world,
       names,
       { running: true, spec },
-      { deletionPolicy, remains, served, read },
+      { deletionPolicy, remains, read },
     )
     instance.served = served
     if (served && statefulSet === undefined)
